@@ -14,9 +14,7 @@ use crate::statement::Predicate;
 pub struct BottleRun {
     pub run: String,
     pub bottle: String,
-    /// Exit of the agent.
     pub exit: Exit,
-    /// Verdict of the host.
     pub verdict: Option<String>,
     /// True if the agent did not signal its end itself.
     pub watchdog_fired: bool,
@@ -26,27 +24,20 @@ pub struct BottleRun {
     /// Hosts reached and denied.
     pub egress_summary: Option<Value>,
     pub model_usage: Option<Value>,
-    /// Result of gitleaks.
     pub gitleaks: Scan,
-    /// Results of all scanners.
     pub scans: Vec<Scan>,
     /// Calls to the forge, in order.
     pub forge_ops: Vec<ForgeOp>,
-    /// Isolation of the agent.
     pub isolation: Isolation,
-    /// Identity of the new commits.
     pub commit_identity: Option<CommitIdentity>,
     /// The runs of the bottle before this one, oldest first.
     pub lineage: Vec<String>,
     /// True if the agent's own session was resumed.
     pub resumes_session: bool,
-    /// Head of the operation log.
     pub events: EventLog,
-    /// Position in the host's chain of runs.
     pub host_chain: HostPlace,
     /// True if everything that happened is in the record.
     pub complete: bool,
-    /// Reasons if it is incomplete.
     pub reasons: Vec<String>,
 }
 
@@ -54,7 +45,6 @@ impl Predicate for BottleRun {
     const TYPE: &'static str = "https://bottleworks.dev/bottle-run/v1";
 }
 
-/// Exit of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exit {
@@ -65,14 +55,12 @@ pub struct Exit {
     pub signal: Option<i32>,
 }
 
-/// Classes of exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExitClass {
     Done,
     /// It reported that it is stuck.
     Stuck,
-    /// It reached its time limit.
     Timeout,
     /// It showed no activity for too long.
     Watchdog,
@@ -90,15 +78,12 @@ pub enum ExitClass {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignalDone {
-    /// Status that the agent reports.
     pub status: String,
     /// SHA-256 of its summary.
     pub summary_sha256: String,
-    /// Time of the signal.
     pub at: Timestamp,
 }
 
-/// Result of a scanner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
@@ -108,7 +93,6 @@ pub struct Scan {
     pub rules_sha256: Option<String>,
     /// SHA-256 of its program, which contains the rules otherwise.
     pub program_sha256: Option<String>,
-    /// `clean`, `findings`, `error` or `not_run`.
     pub status: ScanStatus,
     /// Number of findings; unknown for a scan that did not complete.
     pub count: Option<u64>,
@@ -119,11 +103,9 @@ pub struct Scan {
 pub enum ScanStatus {
     /// It scanned everything and found nothing.
     Clean,
-    /// It found something.
     Findings,
     /// It could not scan everything.
     Error,
-    /// It did not run.
     NotRun,
 }
 
@@ -133,19 +115,14 @@ pub enum ScanStatus {
 pub struct ForgeOp {
     /// Its line in the operation log.
     pub seq: u64,
-    /// Operation.
     pub op: String,
-    /// Target of the operation.
     pub target: String,
-    /// True if it was allowed.
     pub allowed: bool,
     /// Result, or reason of the refusal.
     pub reason: String,
-    /// Time of the call.
     pub ts: Timestamp,
 }
 
-/// Isolation of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
@@ -160,7 +137,6 @@ pub struct Isolation {
     pub memory: String,
 }
 
-/// Identity of the new commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommitIdentity {
@@ -168,7 +144,6 @@ pub struct CommitIdentity {
     pub expected: String,
     /// True if all new commits have it.
     pub held: bool,
-    /// Other identities found.
     pub foreign: Vec<String>,
 }
 
@@ -180,7 +155,6 @@ pub struct EventLog {
     pub file: String,
     /// SHA-256 of its last line.
     pub head: String,
-    /// Number of lines.
     pub count: u64,
 }
 

@@ -11,17 +11,14 @@ use crate::slsa::Provenance;
 use crate::statement::Statement;
 use model::digest::sha256;
 
-/// The name of the file in a run directory.
 pub const BUNDLE_FILE: &str = "provenance.json";
 
-/// The version of the file's shape.
 const VERSION: u32 = 1;
 
 /// The statements of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
-    /// The version of the shape.
     pub version: u32,
     /// Run id, for display; the envelopes are authoritative.
     pub run: String,
@@ -37,37 +34,21 @@ pub struct Bundle {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleFault {
     #[error("its version is {found}; this program knows {VERSION}")]
-    Version {
-        /// Version in the file.
-        found: u32,
-    },
+    Version { found: u32 },
     #[error("it is not signed yet: {reason}")]
     Pending { reason: String },
     #[error("the {which} statement: {fault}")]
-    Envelope {
-        /// Name of the envelope.
-        which: &'static str,
-        fault: EnvelopeFault,
-    },
+    Envelope { which: &'static str, fault: EnvelopeFault },
     #[error("its two statements are not about the same {what}")]
-    Apart {
-        /// The differing field.
-        what: &'static str,
-    },
+    Apart { what: &'static str },
     #[error("key {keyid} was replaced at {retired}, before this run ended")]
-    Retired {
-        keyid: KeyId,
-        /// Time of its replacement.
-        retired: jiff::Timestamp,
-    },
+    Retired { keyid: KeyId, retired: jiff::Timestamp },
 }
 
 /// Verified and parsed statements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedBundle {
-    /// Provenance of the result.
     pub provenance: Statement<Provenance>,
-    /// Facts about the run.
     pub run: Statement<BottleRun>,
     pub keyid: KeyId,
     /// SHA-256 of both payloads.
@@ -75,7 +56,6 @@ pub struct VerifiedBundle {
 }
 
 impl Bundle {
-    /// Creates an unsigned bundle.
     pub fn new(
         provenance: &Statement<Provenance>,
         run: &Statement<BottleRun>,
@@ -104,7 +84,6 @@ impl Bundle {
         Ok(())
     }
 
-    /// Returns the SHA-256 of both payloads.
     pub fn payload_digests(&self) -> Result<Vec<String>, EnvelopeFault> {
         self.envelopes.iter().map(|it| Ok(sha256(&it.claimed_bytes()?))).collect()
     }

@@ -14,7 +14,6 @@ pub const IN_TOTO: &str = "application/vnd.in-toto+json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
-    /// Media type of the payload.
     #[serde(rename = "payloadType")]
     pub payload_type: String,
     /// The payload in Base64.
@@ -36,14 +35,8 @@ pub struct SignatureLine {
 pub enum EnvelopeFault {
     #[error("its payload is '{found}', not '{IN_TOTO}'")]
     Type { found: String },
-    /// Payload or signature is not Base64.
     #[error("its {what} is not Base64: {why}")]
-    Base64 {
-        /// The invalid field.
-        what: &'static str,
-        /// Error of the decoder.
-        why: base64ct::Error,
-    },
+    Base64 { what: &'static str, why: base64ct::Error },
     #[error("it is not signed")]
     Unsigned,
     #[error("it is signed by {keyids}, which is no key that counts here")]
@@ -64,7 +57,6 @@ pub struct Verified {
 }
 
 impl Envelope {
-    /// Creates an envelope without a signature.
     pub fn unsigned(bytes: &[u8]) -> Self {
         Self {
             payload_type: IN_TOTO.to_owned(),
@@ -73,7 +65,6 @@ impl Envelope {
         }
     }
 
-    /// Adds a signature.
     pub fn sign(&mut self, key: &SecretKey) -> Result<(), EnvelopeFault> {
         let bytes = self.claimed_bytes()?;
         let sig = Base64::encode_string(&key.sign(&pae(&self.payload_type, &bytes)));
@@ -124,7 +115,6 @@ impl Envelope {
 }
 
 impl Verified {
-    /// Returns the signing key.
     pub fn keyid(&self) -> &KeyId {
         &self.keyid
     }
@@ -133,7 +123,6 @@ impl Verified {
         &self.bytes
     }
 
-    /// Parses the verified bytes.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, EnvelopeFault> {
         serde_json::from_slice(&self.bytes)
             .map_err(|error| EnvelopeFault::Payload(error.to_string()))

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::bottle_run::{EventLog, HostPlace};
 
-/// The version of the file's shape.
 const VERSION: u32 = 1;
 
 /// Time to wait for the lock. A writer that holds it for longer is stuck, and the others report that.
@@ -34,7 +33,6 @@ pub struct HostChain {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunChain {
     pub host: String,
-    /// Its runs, in order.
     pub links: Vec<RunLink>,
     /// SHA-256 of the last line.
     pub head: String,
@@ -47,11 +45,9 @@ pub struct RunLink {
     pub seq: u64,
     /// SHA-256 of the line before it.
     pub prev: String,
-    /// Time of the link.
     pub ts: Timestamp,
     pub bottle: String,
     pub run: String,
-    /// The end of its operation log.
     pub events: EventLog,
     /// SHA-256 of the payloads of its statements.
     pub statements: Vec<String>,
@@ -71,12 +67,7 @@ pub enum HostChainError {
     #[error(transparent)]
     Log(#[from] ChainFileError),
     #[error("could not {doing} {path}", path = path.display())]
-    Io {
-        /// The action, as a verb.
-        doing: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{path}: line {line}: {what}", path = path.display())]
     Broken {
         path: PathBuf,
@@ -113,14 +104,12 @@ impl HostChain {
         Ok(Self { file, chain: RunChain { host, links: Vec::new(), head } })
     }
 
-    /// Returns the position of the next run.
     pub fn next_place(&self) -> HostPlace {
         let chain = &self.chain;
         let seq = chain.links.last().map_or(1, |link| link.seq + 1);
         HostPlace { host: chain.host.clone(), seq, prev: chain.head.clone() }
     }
 
-    /// Returns the existing links.
     pub fn chain(&self) -> &RunChain {
         &self.chain
     }
@@ -162,7 +151,6 @@ impl RunChain {
         }
     }
 
-    /// Finds the line of a run.
     pub fn find(&self, run: &str) -> Option<&RunLink> {
         self.links.iter().find(|link| link.run == run)
     }

@@ -20,7 +20,6 @@ use model::digest::{hex, sha256};
 pub struct KeyId(String);
 
 impl KeyId {
-    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -36,11 +35,7 @@ impl fmt::Display for KeyId {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFault {
     #[error("it is not an ed25519 {what} in PEM: {why}")]
-    Malformed {
-        /// Expected half of the pair.
-        what: &'static str,
-        why: String,
-    },
+    Malformed { what: &'static str, why: String },
     #[error(transparent)]
     Random(#[from] RandomError),
 }
@@ -59,7 +54,6 @@ impl SecretKey {
         Ok(Self(SigningKey::from_bytes(&host::random::bytes()?)))
     }
 
-    /// Parses PKCS#8 in PEM.
     pub fn parse_pem(text: &str) -> Result<Self, KeyFault> {
         SigningKey::from_pkcs8_pem(text.trim()).map(Self).map_err(malformed("private key"))
     }
@@ -72,7 +66,6 @@ impl SecretKey {
         Ok(Secret::new(text.as_str()))
     }
 
-    /// Returns the public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
@@ -92,12 +85,10 @@ impl PublicKey {
         VerifyingKey::from_public_key_pem(text.trim()).map(Self).map_err(malformed("public key"))
     }
 
-    /// Renders SPKI in PEM.
     pub fn pem(&self) -> Result<String, KeyFault> {
         self.0.to_public_key_pem(LineEnding::LF).map_err(malformed("public key"))
     }
 
-    /// Returns the key's id.
     pub fn id(&self) -> KeyId {
         match self.0.to_public_key_der() {
             Ok(der) => KeyId(sha256(der.as_bytes())),

@@ -47,22 +47,14 @@ pub enum KeyringError {
     #[error("the rotation could not be signed")]
     Rotation(#[from] RotationFault),
     #[error("could not {doing} {path}", path = path.display())]
-    Io {
-        /// Action being attempted.
-        doing: &'static str,
-        /// Path of the file or folder.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: std::io::Error },
 }
 
 impl Keyring {
-    /// Opens the keys in this folder.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// Returns the file of the signing key.
     pub fn key_file(&self) -> PathBuf {
         self.dir.join("signing-key.pem")
     }
@@ -72,7 +64,7 @@ impl Keyring {
         if self.key_file().exists() {
             return Err(KeyringError::Exists { path: self.key_file() });
         }
-        let key = generate(&self.key_file())?;
+        let key = SecretKey::generate().map_err(faulty(&self.key_file()))?;
         self.keep_public(&key.public())?;
         self.save(&self.key_file(), &key)?;
         Ok(key)
@@ -82,8 +74,9 @@ impl Keyring {
     pub fn load(&self) -> Result<SecretKey, KeyringError> {
         let path = self.key_file();
         match read_private(&path) {
-            Ok(bytes) => SecretKey::parse_pem(&String::from_utf8_lossy(&bytes))
-                .map_err(|fault| KeyringError::Key { path, fault }),
+            Ok(bytes) => {
+                SecretKey::parse_pem(&String::from_utf8_lossy(&bytes)).map_err(faulty(&path))
+            }
             Err(error) if error.is_not_found() && self.public_keys()?.is_empty() => {
                 Err(KeyringError::None { path })
             }
@@ -109,7 +102,8 @@ impl Keyring {
         if let Some(begun) = self.finish_rotation(&old)? {
             return Ok(begun);
         }
-        let (new, next) = (generate(&self.next_file())?, self.next_file());
+        let next = self.next_file();
+        let new = SecretKey::generate().map_err(faulty(&next))?;
         self.save(&next, &new)?;
         self.keep_public(&new.public())?;
         let envelope = rotation::rotate(&old, &new, now)?;
@@ -189,37 +183,32 @@ impl Keyring {
 
     fn keep_public(&self, key: &PublicKey) -> Result<(), KeyringError> {
         let folder = self.public_folder();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(io("make the folder", &folder))?;
+        make_folder(&folder)?;
         let path = folder.join(format!("{}.pem", key.id()));
-        let text = key.pem().map_err(|fault| KeyringError::Key { path: path.clone(), fault })?;
+        let text = key.pem().map_err(faulty(&path))?;
         Ok(write_atomic(&path, text.as_bytes(), PUBLIC)?)
     }
 
     fn save(&self, path: &Path, key: &SecretKey) -> Result<(), KeyringError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)
-            .map_err(io("make the folder", &self.dir))?;
-        let text =
-            key.pem().map_err(|fault| KeyringError::Key { path: path.to_path_buf(), fault })?;
+        make_folder(&self.dir)?;
+        let text = key.pem().map_err(faulty(path))?;
         Ok(write_atomic(path, text.expose().as_bytes(), PRIVATE)?)
     }
 }
 
-/// Loads a public key from a file.
 pub fn load_public(path: &Path) -> Result<PublicKey, KeyringError> {
     let text = fs::read_to_string(path).map_err(io("read", path))?;
-    PublicKey::parse_pem(&text)
-        .map_err(|fault| KeyringError::Key { path: path.to_path_buf(), fault })
+    PublicKey::parse_pem(&text).map_err(faulty(path))
 }
 
-fn generate(path: &Path) -> Result<SecretKey, KeyringError> {
-    SecretKey::generate().map_err(|fault| KeyringError::Key { path: path.to_path_buf(), fault })
+fn make_folder(path: &Path) -> Result<(), KeyringError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(io("make the folder", path))
+}
+
+fn faulty(path: &Path) -> impl FnOnce(KeyFault) -> KeyringError {
+    let path = path.to_path_buf();
+    move |fault| KeyringError::Key { path, fault }
 }
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> KeyringError {

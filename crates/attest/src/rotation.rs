@@ -11,7 +11,6 @@ use crate::dsse::{Envelope, EnvelopeFault};
 use crate::key::{KeyFault, KeyId, PublicKey, SecretKey};
 use crate::statement::{Predicate, Resource, Statement};
 
-/// Content of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rotation {
@@ -19,7 +18,6 @@ pub struct Rotation {
     pub old: String,
     /// The new key, as PEM.
     pub new: String,
-    /// Time of the rotation.
     pub rotated_at: Timestamp,
 }
 
@@ -27,7 +25,6 @@ impl Predicate for Rotation {
     const TYPE: &'static str = "https://bottleworks.dev/key-rotation/v1";
 }
 
-/// A rotation that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RotationFault {
     #[error(transparent)]
@@ -79,15 +76,14 @@ impl TrustedKeys {
     /// and the other key must have signed them as well.
     fn read(&self, envelope: &Envelope) -> Option<(PublicKey, PublicKey, Timestamp)> {
         let verified = envelope.verify(self.keys.values()).ok()?;
-        let said = Statement::<Rotation>::read(&verified).ok()?.predicate;
-        let old = PublicKey::parse_pem(&said.old).ok()?;
-        let new = PublicKey::parse_pem(&said.new).ok()?;
+        let rotation = Statement::<Rotation>::read(&verified).ok()?.predicate;
+        let old = PublicKey::parse_pem(&rotation.old).ok()?;
+        let new = PublicKey::parse_pem(&rotation.new).ok()?;
         let known = [&old, &new].iter().any(|key| *verified.keyid() == key.id());
         let both = [&old, &new].into_iter().all(|key| envelope.verify([key]).is_ok());
-        (known && both).then_some((old, new, said.rotated_at))
+        (known && both).then_some((old, new, rotation.rotated_at))
     }
 
-    /// Returns the keys.
     pub fn keys(&self) -> impl Iterator<Item = &PublicKey> {
         self.keys.values()
     }

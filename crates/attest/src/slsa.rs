@@ -6,13 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::statement::{Predicate, Resource};
 
-/// SLSA provenance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provenance {
-    /// Inputs of the run.
     pub build_definition: BuildDefinition,
-    /// Execution of the run.
     pub run_details: RunDetails,
 }
 
@@ -30,7 +27,6 @@ pub struct BuildDefinition {
     pub external_parameters: Map<String, Value>,
     /// Parameters from the host.
     pub internal_parameters: Map<String, Value>,
-    /// Resolved inputs.
     pub resolved_dependencies: Vec<Resource>,
 }
 
@@ -39,7 +35,6 @@ pub struct BuildDefinition {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunDetails {
     pub builder: Builder,
-    /// Identity and times of the run.
     pub metadata: Invocation,
     /// Files left beside the result.
     pub byproducts: Vec<Resource>,
@@ -60,7 +55,6 @@ pub struct Builder {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Invocation {
     pub invocation_id: String,
-    /// Start time.
     pub started_on: Timestamp,
     /// End time; unknown for a run that was never closed in order.
     pub finished_on: Option<Timestamp>,

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::dsse::{EnvelopeFault, Verified};
 
-/// The type of a statement.
 const STATEMENT_V1: &str = "https://in-toto.io/Statement/v1";
 
 /// A predicate with its own type, so that one is never parsed as another.
@@ -24,7 +23,6 @@ pub struct Statement<P> {
     /// Always `STATEMENT_V1`.
     #[serde(rename = "_type")]
     pub kind: String,
-    /// The subjects, each with a digest.
     pub subject: Vec<Resource>,
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
@@ -35,7 +33,6 @@ pub struct Statement<P> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
-    /// Name for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Location or identity, as a URI.
@@ -44,33 +41,28 @@ pub struct Resource {
     /// Its digests, by algorithm (`sha256`, `gitCommit`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub digest: BTreeMap<String, String>,
-    /// Further facts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Value>,
 }
 
 impl Resource {
-    /// Creates a resource with one digest.
     pub fn new(name: &str, algorithm: &str, digest: &str) -> Self {
         let digest = BTreeMap::from([(algorithm.to_owned(), digest.to_owned())]);
         Self { name: Some(name.to_owned()), digest, ..Self::default() }
     }
 
-    /// Adds an annotation.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.annotations.insert(name.to_owned(), value);
         self
     }
 
-    /// Returns its SHA-256 digest, if it has one.
     pub fn sha256(&self) -> Option<&str> {
         self.digest.get("sha256").map(String::as_str)
     }
 }
 
 impl<P: Predicate> Statement<P> {
-    /// Creates a statement of `predicate` about `subject`.
     pub fn new(subject: Vec<Resource>, predicate: P) -> Self {
         let (kind, predicate_type) = (STATEMENT_V1.to_owned(), P::TYPE.to_owned());
         Self { kind, subject, predicate_type, predicate }
@@ -95,7 +87,6 @@ impl<P: Predicate> Statement<P> {
         }
     }
 
-    /// Returns the bytes to sign.
     pub fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }

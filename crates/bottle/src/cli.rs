@@ -16,7 +16,7 @@ use crate::commands::{
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
-use crate::flow::hooks::installed_hooks;
+use crate::flow::hooks::all_secrets;
 
 /// Run a coding agent in a bottle: sealed while it works, frozen while people review
 ///
@@ -72,18 +72,16 @@ enum BottleCommand {
     Man,
 }
 
-/// Parses the command line and runs the command.
 pub(crate) fn run() -> ExitCode {
     shell::start::run(&PROGRAM, |cli: &BottleCli| cli.output, |ui, cli| dispatch(ui, cli.command))
 }
 
-/// Strikes the secrets of this home out of the output. A file that cannot be read is reported where it is needed.
+/// Redacts the secrets of this home in the output. An unreadable file is reported where it is needed.
 fn hide_secrets() {
     let Ok(home) = Home::from_env() else { return };
     let token = host::file::read_private(&home.token_file()).ok();
     let token = token.map(|bytes| Secret::new(String::from_utf8_lossy(&bytes).trim()));
-    let hooks = installed_hooks(&home).unwrap_or_default();
-    hide(hooks.into_iter().flat_map(|hook| hook.secrets).chain(token));
+    hide(all_secrets(&home).chain(token));
 }
 
 fn dispatch(ui: &Ui, command: BottleCommand) -> Outcome {

@@ -1,4 +1,4 @@
-//! `bot-bottle`: a forge issue turned into a pull request, by an agent in a bottle that freezes while people review.
+//! `bot-bottle`: turns a forge issue into a pull request, by an agent in a bottle that freezes while people review.
 
 mod cli;
 mod commands;
@@ -14,10 +14,9 @@ use shell::start::{JsonOutput, Program, Role};
 
 use crate::flow::sidecar::SIDECAR_WORD;
 
-/// How bot-bottle differs from the other programs.
 static PROGRAM: Program = Program { name: "bot-bottle", label_width: 11, json: JsonOutput::Events };
 
-/// The sidecar: answers the agent of one run, beside its box.
+/// The sidecar: serves the agent of one run, beside its box.
 const SIDECAR: Role = Role {
     word: SIDECAR_WORD,
     run: |run| flow::sidecar_main::run(run).map_err(|failure| failure.to_string()),

@@ -15,12 +15,7 @@ pub enum DbError {
     #[error("could not create the database {path}; check that you own the folder", path = path.display())]
     Create { path: PathBuf, source: std::io::Error },
     #[error("could not {action} in {path}", path = path.display())]
-    Database {
-        /// The operation, as a verb.
-        action: &'static str,
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
+    Database { action: &'static str, path: PathBuf, source: rusqlite::Error },
     #[error(
         "{path} was written by a newer version (schema {found}, this one knows {known}); install that version",
         path = path.display()
@@ -37,13 +32,7 @@ pub enum DbError {
     #[error("no bottle works on {key}; start one first")]
     Unknown { key: IssueKey },
     #[error("{key} was taken over: its fence is {held}, and this step has fence {came}")]
-    Fenced {
-        key: IssueKey,
-        /// The current fence.
-        held: u64,
-        /// The fence of the refused step.
-        came: u64,
-    },
+    Fenced { key: IssueKey, held: u64, came: u64 },
     /// The work item's state does not allow the step.
     #[error(transparent)]
     WorkStep(#[from] WrongWorkStep),

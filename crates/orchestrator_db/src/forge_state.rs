@@ -26,12 +26,10 @@ impl fmt::Display for IssueKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeState {
     pub key: IssueKey,
-    /// The bottle's name.
     pub slug: String,
     pub agent_name: String,
     /// The bottle manifests that it was made from.
     pub bottle_names: Vec<String>,
-    /// The sandbox that it runs in.
     pub backend_name: String,
     /// The author of its commits.
     pub agent_git_user: String,

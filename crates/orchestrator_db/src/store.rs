@@ -9,7 +9,6 @@ pub trait ForgeStateStore: Send + Sync {
     /// Adds a row, or replaces the issue's earlier one.
     fn upsert(&self, state: &ForgeState) -> Result<(), DbError>;
 
-    /// The row of an issue.
     fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, DbError>;
 
     /// Deletes the row of an issue, if there is one.

@@ -1,4 +1,4 @@
-//! `bot-bottle doctor`: what this machine offers, which backend would be used and why; and whether forge and models answer.
+//! `bot-bottle doctor`: this machine, the backend that would be used, and whether forge and models answer.
 
 use serde_json::json;
 use shell::Ui;
@@ -10,7 +10,7 @@ use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::checkup::{check_egress, check_forge};
 use crate::flow::home::{Home, ManifestKind};
 
-/// Looks around and reports; fails if runs would fail here.
+/// Reports the checks; fails if runs would fail here.
 pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
     let home = Home::from_env()?;
     let (machine, others) = block_on(async {

@@ -1,4 +1,4 @@
-//! `bot-bottle exec`: a command in a box of its own, on a bottle's workspace. It has no way out and no forge.
+//! `bot-bottle exec`: a command in a box of its own, on a bottle's workspace. It has no egress and no forge.
 
 use clap::Args;
 use engine::agent_run::BoxLayout;
@@ -15,11 +15,9 @@ use super::block_on;
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
 use crate::flow::home::Home;
-use crate::flow::resolve::box_limits;
-use crate::flow::resolve::root_of;
+use crate::flow::resolve::{box_limits, root_of};
 use crate::rules::judge::headless_status;
 
-/// An hour.
 const LIMIT_SECS: u64 = 3600;
 
 /// Run a command on a bottle's workspace, in a sealed box of its own; returns its status
@@ -32,7 +30,7 @@ pub(crate) struct ExecArgs {
     command: Vec<String>,
 }
 
-/// Runs it and returns its status. While an agent is at work the workspace can only be looked at.
+/// Runs the command. While an agent runs, the workspace is read-only.
 pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
     let (slug, argv) = (args.slug.as_str(), args.command);
     let home = Home::from_env()?;
@@ -44,12 +42,12 @@ pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
     let contents = home.load_bottles(&record.bottles)?;
     let project = ProjectName::from_folder(slug);
     block_on(async {
-        // Two that write would trip over one another, so writing needs the bottle's lock.
+        // Two writers would conflict, so writing needs the bottle's lock.
         let lock = bottle.take(std::time::Duration::ZERO).await.ok();
         let folder = bottle.path().join("execs");
         let dir = RunDir::create(&folder, &project, host::clock::now()).or_general()?;
         let name = BoxName::parse("exec").or_exit(BottleExit::Internal)?;
-        let site = BoxLayout {
+        let layout = BoxLayout {
             run: dir.id().clone(),
             box_dir: dir.box_dir(&name),
             name,
@@ -63,7 +61,7 @@ pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
         };
         let launcher = Launcher::of_this_program(record.backend, Vec::new()).or_general()?;
         let cancel = cancel_on_signals().or_general()?;
-        let end = BoxCommand::new(site, argv).run(&launcher, &cancel).await.or_general()?;
+        let end = BoxCommand::new(layout, argv).run(&launcher, &cancel).await.or_general()?;
         for path in [&end.stdout, &end.stderr] {
             ui.page(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()));
         }

@@ -1,4 +1,4 @@
-//! `bot-bottle hook`: the webhooks by which a forge tells `bot-bottle serve` what happened.
+//! `bot-bottle hook`: the webhooks by which a forge reports to `bot-bottle serve`.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use shell::Ui;
 use super::block_on;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
-use crate::flow::hooks::{HookSite, InstalledHook, hook_secrets, installed_hooks};
+use crate::flow::hooks::{HookSite, hook_secrets, installed_hooks};
+use crate::rules::hook::HookFile;
 
 /// Webhooks of repositories.
 #[derive(Debug, Subcommand)]
@@ -29,7 +30,6 @@ pub(crate) enum HookCommand {
     },
 }
 
-/// Installs, lists or removes webhooks.
 pub(crate) fn cmd_hook(ui: &Ui, command: &HookCommand) -> Outcome {
     let home = Home::from_env()?;
     match command {
@@ -69,10 +69,10 @@ fn install(ui: &Ui, home: &Home, repo: &str, url: &str) -> Outcome {
 
 fn list(ui: &Ui, home: &Home) -> Outcome {
     let hooks = installed_hooks(home)?;
-    let row = |hook: &InstalledHook| {
+    let row = |hook: &HookFile| {
         json!({
             "kind": hook.kind, "host": hook.host, "repo": hook.repo, "url": hook.url,
-            "confirmed": hook.confirmed,
+            "confirmed": hook.installed_at.is_some(),
         })
     };
     let rows: Vec<Value> = hooks.iter().map(row).collect();
@@ -80,8 +80,11 @@ fn list(ui: &Ui, home: &Home) -> Outcome {
         ui.document(&rows);
         return Ok(SUCCESS);
     }
-    let cells = |hook: &InstalledHook| {
-        let state = if hook.confirmed { "installed" } else { "not confirmed; install again" };
+    let cells = |hook: &HookFile| {
+        let state = match hook.installed_at {
+            Some(_) => "installed",
+            None => "not confirmed; install again",
+        };
         let forge = format!("{} ({})", hook.host, hook.kind.word());
         vec![hook.repo.clone(), forge, state.to_owned(), hook.url.clone()]
     };
@@ -94,11 +97,11 @@ fn remove(ui: &Ui, home: &Home, repo: &str) -> Outcome {
         let site = HookSite::open(home, repo).await?;
         Ok((site.remove(home).await?, site))
     })?;
-    let words = match removed {
-        0 => "its secret; the forge had no such webhook any more".to_owned(),
-        _ => "the webhook and its secret".to_owned(),
+    let what = match removed {
+        0 => "its secret; the forge had no such webhook any more",
+        _ => "the webhook and its secret",
     };
-    ui.result("removed", &format!("{}: {words}", site.place.repo));
+    ui.result("removed", &format!("{}: {what}", site.place.repo));
     ui.event("hook", &json!({ "repo": site.place.repo, "removed": removed }));
     Ok(SUCCESS)
 }

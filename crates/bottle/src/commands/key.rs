@@ -1,4 +1,4 @@
-//! `bot-bottle key`: the key that statements about runs are signed with.
+//! `bot-bottle key`: the key that signs statements about runs.
 
 use attest::host_chain::HostChain;
 use attest::key::PublicKey;
@@ -23,7 +23,6 @@ pub(crate) enum KeyCommand {
     Rotate,
 }
 
-/// Makes, shows or replaces the key, and signs what waited for one.
 pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
     let home = Home::from_env()?;
     let ring = home.keyring();
@@ -39,7 +38,7 @@ pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
         }
         KeyCommand::Rotate => {
             let old = load(&ring)?;
-            // Whoever signs holds the chain too, so no run that ended after this moment is signed by the old key.
+            // Signing needs the chain too, so no run that ends after this moment is signed by the old key.
             let chain = HostChain::open(&home.host_chain(), host::clock::now()).or_general()?;
             let new = ring.rotate(host::clock::now()).or_general()?.public();
             drop(chain);

@@ -1,23 +1,21 @@
-//! `bot-bottle list`: the bottles of this person.
+//! `bot-bottle list`: the bottles of this user.
 
 use serde_json::{Value, json};
 use shell::Ui;
 
-use crate::exit::{Failure, Outcome, SUCCESS};
-use crate::flow::bottle::{Bottle, Record};
+use crate::exit::{Outcome, SUCCESS};
+use crate::flow::bottle::{Bottle, NamedBottle};
 use crate::flow::home::Home;
 
-/// Lists the bottles of this person.
 pub(crate) fn cmd_list(ui: &Ui) -> Outcome {
     let bottles = Bottle::all(&Home::from_env()?)?;
     if ui.is_json() {
-        let rows: Vec<Value> =
-            bottles.iter().map(|(name, record)| document(name, record)).collect();
+        let rows: Vec<Value> = bottles.iter().map(document).collect();
         ui.document(&rows);
         return Ok(SUCCESS);
     }
-    let rows = bottles.iter().map(|(name, record)| match record {
-        Ok(record) => vec![
+    let rows = bottles.iter().map(|(name, opened)| match opened {
+        Ok((_, record)) => vec![
             name.clone(),
             record.state.name().to_owned(),
             record.agent.clone(),
@@ -34,9 +32,9 @@ pub(crate) fn cmd_list(ui: &Ui) -> Outcome {
     Ok(SUCCESS)
 }
 
-fn document(name: &str, record: &Result<Record, Failure>) -> Value {
-    match record {
-        Ok(record) => json!(record),
+fn document((name, opened): &NamedBottle) -> Value {
+    match opened {
+        Ok((_, record)) => json!(record),
         Err(failure) => json!({ "slug": name, "error": failure.to_string() }),
     }
 }

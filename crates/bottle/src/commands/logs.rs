@@ -1,4 +1,4 @@
-//! `bot-bottle logs`: what the agent of a bottle's newest run printed, from the start or as it comes.
+//! `bot-bottle logs`: output of the agent in a bottle's newest run.
 
 use clap::Args;
 use shell::Ui;
@@ -18,7 +18,6 @@ pub(crate) struct LogsArgs {
     follow: bool,
 }
 
-/// Shows the log of the newest run's agent.
 pub(crate) fn cmd_logs(ui: &Ui, LogsArgs { slug, follow }: &LogsArgs) -> Outcome {
     let (bottle, record) = Bottle::open(&Home::from_env()?, slug)?;
     let has_log = match bottle.last_run(&record)? {

@@ -35,7 +35,6 @@ pub(crate) enum ManifestCommand {
     },
 }
 
-/// Lists, shows, checks or writes manifests.
 pub(crate) fn cmd_manifest(ui: &Ui, kind: ManifestKind, command: &ManifestCommand) -> Outcome {
     let home = Home::from_env()?;
     match command {
@@ -58,7 +57,7 @@ fn list(ui: &Ui, home: &Home, kind: ManifestKind) -> Outcome {
     Ok(SUCCESS)
 }
 
-/// The file as it is for people, what was read from it for machines.
+/// Shows the file to people, and its parsed content to programs.
 fn show(
     ui: &Ui,
     home: &Home,
@@ -73,7 +72,7 @@ fn show(
     Ok(SUCCESS)
 }
 
-/// Everything that would be found at a start: programs, keys, mounts.
+/// Finds every fault that a start would find: programs, keys, mounts.
 fn check(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
     match kind {
         ManifestKind::Agents => {
@@ -92,7 +91,7 @@ fn check(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
     Ok(SUCCESS)
 }
 
-/// A manifest to begin with. One that is there is left alone.
+/// Writes a template; an existing manifest is not replaced.
 fn make(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
     let path = home.manifest(kind, name)?;
     if path.exists() {

@@ -1,4 +1,4 @@
-//! `bot-bottle serve` and `bot-bottle config`: from webhook to pull request, and what it is told.
+//! `bot-bottle serve` and `bot-bottle config`: from webhook to pull request, and the configuration of it.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,6 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// Serves until a signal says to stop.
 pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
     let home = Home::from_env()?;
     let settings = ServeSettings::load(&args.config)?;
@@ -40,7 +39,6 @@ pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
     Ok(SUCCESS)
 }
 
-/// Shows or checks a configuration.
 pub(crate) fn cmd_config(ui: &Ui, command: &ConfigCommand) -> Outcome {
     match command {
         ConfigCommand::Show => ui.page(EXPLAINED),

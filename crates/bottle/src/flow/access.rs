@@ -32,7 +32,7 @@ impl ForgeAccess {
     /// Reads the token for a bottle whose record names a forge; `None` without a token.
     pub(crate) fn of_record(home: &Home, env: Option<&ForgeEnv>) -> Result<Option<Self>, Failure> {
         let Some(mut env) = env.cloned() else { return Ok(None) };
-        // A record of an earlier version does not say it.
+        // A record of an earlier version lacks it.
         env.allow_http |= ForgeEnv::allows_http(host::env::var);
         match find_token(home)? {
             Some(token) => Self::new(env, token).map(Some),
@@ -52,13 +52,11 @@ impl ForgeAccess {
         }
     }
 
-    /// Opens the client.
     pub(crate) async fn open(&self) -> Result<Forge, Failure> {
         open_forge(&self.env, &self.token, self.pool.clone()).await
     }
 
-    /// The user's environment for git, with the token for this forge alone. The token is in no argument and in no
-    /// address.
+    /// The user's environment for git, with the token for this forge alone, which no argument and no address has.
     pub(crate) fn git_env(&self) -> UserEnv {
         let env = UserEnv::from_env();
         match self.env.kind.git_authorization(&self.token) {
@@ -71,7 +69,6 @@ impl ForgeAccess {
     }
 }
 
-/// Opens the client for an assignment.
 pub(crate) async fn open_forge(
     env: &ForgeEnv,
     token: &Secret,
@@ -90,7 +87,6 @@ pub(crate) async fn open_forge(
     Forge::open(&remote, token, &options).await.or_general()
 }
 
-/// The token, from its variable or its file.
 pub(crate) fn need_token(home: &Home) -> Result<Secret, Failure> {
     find_token(home)?.ok_or_else(|| {
         Failure::usage(format!(

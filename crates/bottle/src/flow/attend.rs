@@ -29,13 +29,12 @@ pub(super) struct Watch {
     timed_out: bool,
     /// The last sign of life, and when it was observed on the monotonic clock: wall clocks are set back and forth.
     last_sign: Option<(Timestamp, Instant)>,
-    /// When the agent's completion signal was observed.
     done_since: Option<Instant>,
     frozen: bool,
 }
 
 impl BottleRun<'_> {
-    /// Waits for the box and fills in what is known about its end.
+    /// Waits for the box, and records the end of the sidecar.
     pub(super) async fn attend_with_watchdog(&mut self) -> Result<AgentExit, Failure> {
         let mut watch = Watch::default();
         let place = SidecarPlace::of(&self.run.dir)?;

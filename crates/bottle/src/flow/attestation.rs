@@ -24,7 +24,7 @@ use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::attestation::{Witness, render_statements};
 use crate::rules::provenance::{OperationChain, render_provenance};
 
-/// The records and logs of a run, as far as it has them.
+/// Records and logs of a run; a run may lack some.
 const BYPRODUCTS: [&str; 11] = [
     OPERATIONS,
     "metadata.json",
@@ -72,7 +72,6 @@ pub(crate) fn settle_statements(ui: &Ui, home: &Home) {
     }
 }
 
-/// Progress of a run's statements.
 enum Settled {
     Signed,
     /// The run is not closed.
@@ -180,7 +179,6 @@ fn unchanged(dir: &RunDir, bundle: &Bundle) -> Result<(), Failure> {
     }
 }
 
-/// The statements of a run, if they were made.
 pub(crate) fn load_bundle(dir: &RunDir) -> Result<Option<Bundle>, Failure> {
     let path = dir.path().join(BUNDLE_FILE);
     if_found(fs::read(&path))?.map(|bytes| parse_bundle(&bytes, &path)).transpose()

@@ -81,8 +81,8 @@ pub(crate) struct Session {
     pub(crate) usage: Option<Usage>,
 }
 
-/// Name of a bottle, and its record if it can be read.
-pub(crate) type NamedRecord = (String, Result<Record, Failure>);
+/// Name of a bottle, and the bottle if its record can be read.
+pub(crate) type NamedBottle = (String, Result<(Bottle, Record), Failure>);
 
 impl Record {
     /// The record of a bottle without a run; `origin` is the base branch and its commit.
@@ -163,7 +163,7 @@ impl Bottle {
     }
 
     /// All bottles, by name; an unreadable record comes as its failure.
-    pub(crate) fn all(home: &Home) -> Result<Vec<NamedRecord>, Failure> {
+    pub(crate) fn all(home: &Home) -> Result<Vec<NamedBottle>, Failure> {
         let entries = if_found(fs::read_dir(home.bottles()))?;
         let mut names: Vec<String> = entries
             .into_iter()
@@ -173,8 +173,8 @@ impl Bottle {
             .collect();
         names.sort();
         let load = |name: String| {
-            let record = Self::open(home, &name).map(|(_, record)| record);
-            (name, record)
+            let opened = Self::open(home, &name);
+            (name, opened)
         };
         Ok(names.into_iter().map(load).collect())
     }
@@ -207,12 +207,10 @@ impl Bottle {
         RunDir::open(&self.runs().join(run.as_str())).or_exit(BottleExit::NotFound)
     }
 
-    /// The newest run, if there was any.
     pub(crate) fn last_run(&self, record: &Record) -> Result<Option<RunDir>, Failure> {
         record.runs.last().map(|run| self.run(run)).transpose()
     }
 
-    /// Saves the record atomically.
     pub(crate) fn save(&self, record: &Record) -> Result<(), Failure> {
         let bytes = serde_json::to_vec_pretty(record).or_exit(BottleExit::Internal)?;
         host::file::write_atomic(&self.record_path(), &bytes, 0o600).or_general()

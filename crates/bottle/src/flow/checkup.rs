@@ -1,28 +1,28 @@
-//! What `doctor` asks others: the forge who we are there, whether it tells about members and whether its webhook is in place;
-//! and whether the ways that agents need lead anywhere. Nothing is changed.
+//! Checks of `doctor` beyond this machine: the forge's account, organisation and webhook, and the model servers of all
+//! agents. Nothing is changed.
 
 use std::time::Duration;
 
-use forge::{Forge, ForgeError};
+use forge::Forge;
 use shell::doctor::Finding;
 use tokio::net::TcpStream;
 
 use super::home::{Home, ManifestKind};
-use super::hooks::{HookSite, InstalledHook, installed_hooks};
+use super::hooks::{HookSite, installed_hooks};
 use super::resolve::resolve_manifest_agent;
 use crate::exit::Failure;
 use crate::rules::forge_env::DEFAULT_ORG;
-use crate::rules::hook::server_of;
+use crate::rules::hook::{HookFile, HookPlace, server_of};
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// The forge of the variables, as runs on it would find it.
+/// Checks the forge of the variables.
 pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     let variable = |name| host::env::var(name).filter(|value: &String| !value.trim().is_empty());
     let names = ["FORGE_GITEA_API", "FORGE_OWNER", "FORGE_REPO"];
     let [Some(_), Some(owner), Some(repo)] = names.map(variable) else {
-        let words = format!("not looked at: set {} and FORGE_TOKEN", names.join(", "));
-        return vec![Finding::odd("forge", words)];
+        let advice = format!("not looked at: set {} and FORGE_TOKEN", names.join(", "));
+        return vec![Finding::odd("forge", advice)];
     };
     let site = match HookSite::open(home, &format!("{}/{}", owner.trim(), repo.trim())).await {
         Ok(site) => site,
@@ -34,10 +34,10 @@ pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     };
     let login =
         account.login.clone().unwrap_or_else(|| "an account that it does not name".to_owned());
-    let words = format!("{login} on {}, {}", site.place.host, site.place.repo);
+    let account_text = format!("{login} on {}, {}", site.place.host, site.place.repo);
     let identity = match account.may_push {
-        false => Finding::bad("forge", format!("{words}; that account may not push")),
-        true => Finding::good("forge", words),
+        false => Finding::bad("forge", format!("{account_text}; that account may not push")),
+        true => Finding::good("forge", account_text),
     };
     let org = variable("FORGE_ORG").unwrap_or_else(|| DEFAULT_ORG.to_owned());
     let org = check_org(&site.forge, org.trim(), account.login.as_deref()).await;
@@ -46,15 +46,11 @@ pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     findings
 }
 
-/// Membership is asked at the time of each event, so the forge must be willing to tell.
+/// Checks that the forge reveals members: membership is queried for each event.
 async fn check_org(forge: &Forge, org: &str, login: Option<&str>) -> Finding {
     let Some(login) = login else {
-        return Finding::odd(
-            "org",
-            format!(
-                "not looked at: whose token it is, is not known; members of '{org}' may assign"
-            ),
-        );
+        let why = "whose token it is, is not known";
+        return Finding::odd("org", format!("not looked at: {why}; members of '{org}' may assign"));
     };
     match forge.is_org_member(org, login).await {
         Ok(true) => {
@@ -66,9 +62,6 @@ async fn check_org(forge: &Forge, org: &str, login: Option<&str>) -> Finding {
                 "{login} is no member of '{org}', or there is no such organisation; its members could not be seen"
             ),
         ),
-        Err(error @ ForgeError::MembersHidden { .. }) => {
-            Finding::bad("org", model::error_chain(&error))
-        }
         Err(error) => Finding::bad("org", model::error_chain(&error)),
     }
 }
@@ -79,14 +72,13 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
         Ok(hooks) => hooks,
         Err(failure) => return vec![Finding::bad(name, failure.to_string())],
     };
-    let is_ours =
-        |hook: &&InstalledHook| hook.host == site.place.host && hook.repo == site.place.repo;
+    let HookPlace { host, repo, .. } = &site.place;
+    let is_ours = |hook: &&HookFile| hook.host == *host && hook.repo == *repo;
     let Some(hook) = installed.iter().find(is_ours) else {
-        let words = format!(
-            "none was installed; for bot-bottle serve: bot-bottle hook install {} --url URL",
-            site.place.repo
+        let advice = format!(
+            "none was installed; for bot-bottle serve: bot-bottle hook install {repo} --url URL"
         );
-        return vec![Finding::odd(name, words)];
+        return vec![Finding::odd(name, advice)];
     };
     let again =
         format!("install it again: bot-bottle hook install {} --url {}", hook.repo, hook.url);
@@ -101,7 +93,7 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
         Some(there) if !there.active => {
             Finding::bad(name, format!("the one to {} is not active; {again}", hook.url))
         }
-        Some(_) if !hook.confirmed => {
+        Some(_) if hook.installed_at.is_none() => {
             Finding::bad(name, format!("its secret may not be the forge's; {again}"))
         }
         Some(_) => Finding::good(name, format!("leads to {}", hook.url)),
@@ -109,7 +101,7 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
     vec![finding, check_receiver(&hook.url).await]
 }
 
-/// From here; whether the forge can get there too, only the forge knows.
+/// Checks the receiver from this machine; the forge may see another network.
 async fn check_receiver(url: &str) -> Finding {
     match probe(url).await {
         Ok(server) => Finding::good("receiver", format!("{server} answers, seen from here")),
@@ -119,7 +111,7 @@ async fn check_receiver(url: &str) -> Finding {
     }
 }
 
-/// Each agent's way to its model. Whoever has no model needs none.
+/// Checks the model server of each agent; an agent without a model needs none.
 pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for name in home.names(ManifestKind::Agents)? {
@@ -142,13 +134,13 @@ pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-/// Whether anybody takes a connection there.
+/// Connects to the server of an address.
 async fn probe(url: &str) -> Result<String, String> {
     let (host, port) = server_of(url).ok_or_else(|| format!("{url} names no server"))?;
     let server = format!("{host}:{port}");
-    match tokio::time::timeout(PATIENCE, TcpStream::connect((host.as_str(), port))).await {
+    match tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect((host.as_str(), port))).await {
         Ok(Ok(_)) => Ok(server),
         Ok(Err(error)) => Err(format!("{server} does not answer ({error})")),
-        Err(_) => Err(format!("{server} does not answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("{server} does not answer within {} s", CONNECT_LIMIT.as_secs())),
     }
 }

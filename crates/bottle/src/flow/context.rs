@@ -5,7 +5,7 @@ use shell::Ui;
 
 use super::home::Home;
 
-/// What the process that drives a run gives it.
+/// Environment of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     pub(crate) ui: &'a Ui,
@@ -14,11 +14,11 @@ pub(crate) struct RunContext<'a> {
     pub(crate) transient: TransientFailure,
 }
 
-/// What happens to a good result that cannot be published now but could be later, because a forge is down.
+/// Handling of a good result that cannot be published now, because a forge is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransientFailure {
-    /// The run is closed, and the person reads why.
+    /// The run is closed with the reason.
     Close,
-    /// The run stays open, and the orchestrator comes back to it.
+    /// The run stays open, and the orchestrator continues it later.
     Wait,
 }

@@ -46,7 +46,7 @@ pub(crate) async fn end_agent(
         return Err(Failure::not_found(format!("the bottle '{slug}' is destroyed")));
     }
     if let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) {
-        tell_agent(&dir, end)?;
+        signal_agent(&dir, end)?;
     }
     let lock = bottle.take(WAIT).await?;
     recover(context, &bottle, None).await?;
@@ -55,8 +55,8 @@ pub(crate) async fn end_agent(
     Ok(())
 }
 
-/// Tells the agent of a run to end, and does not wait for it.
-pub(crate) fn tell_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
+/// Signals the agent of a run to end, and does not wait for it.
+pub(crate) fn signal_agent(dir: &RunDir, end: End) -> Result<(), Failure> {
     let place = agent_box(dir)?;
     if launch::box_status(&place).or_general()? == BoxStatus::Running {
         match end {

@@ -22,7 +22,6 @@ use crate::exit::{Failure, OrExit, if_found};
 use crate::rules::agent_manifest::{AgentManifest, ManifestFault, invalid_name, parse_agent};
 use crate::rules::bottle_manifest::{BottleManifest, parse_bottle, pour};
 
-/// The folder of one user.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     root: PathBuf,
@@ -53,7 +52,6 @@ impl ManifestKind {
 }
 
 impl Home {
-    /// Finds the folder by `HOME` and the XDG variables.
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let home = host::env::home().ok_or_else(|| Failure::usage("HOME is not set"))?;
         let dirs = Dirs::from_env().or_exit(BottleExit::Usage)?;
@@ -91,7 +89,6 @@ impl Home {
         self.root.join("serve.lock")
     }
 
-    /// Keys, the chain of runs, and notes of unsigned runs.
     pub(crate) fn attest_dir(&self) -> PathBuf {
         self.root.join("attest")
     }

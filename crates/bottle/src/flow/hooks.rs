@@ -1,5 +1,4 @@
-//! The webhooks that this home installed, as files: `hooks/<host>/<owner>/<repo>.json`, mode 0600. Whoever receives webhooks finds
-//! the secrets here.
+//! The webhooks that this home installed, as files with their secrets: `hooks/<host>/<owner>/<repo>.json`, mode 0600.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -16,30 +15,30 @@ use model::secret::Secret;
 
 use super::access::need_token;
 use super::home::Home;
-use crate::exit::{Failure, OrExit, OrGeneral};
+use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::hook::{HookFile, HookPlace, parse_repository, receiver_of};
 
 const PRIVATE: u32 = 0o600;
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
-/// A repository on a forge, opened to look after its webhooks.
+/// A repository on a forge, for managing its webhooks.
 pub(crate) struct HookSite {
     pub(crate) forge: Forge,
     pub(crate) place: HookPlace,
 }
 
 impl HookSite {
-    /// Opens the repository that a person means, with the token that forge runs use.
+    /// Opens the repository that a user names, with the token of forge runs.
     pub(crate) async fn open(home: &Home, repo: &str) -> Result<Self, Failure> {
         let api = host::env::var("FORGE_GITEA_API").filter(|api| !api.trim().is_empty());
-        let meant = parse_repository(repo, api.as_deref()).map_err(Failure::usage)?;
-        let remote = &meant.remote;
+        let choice = parse_repository(repo, api.as_deref()).map_err(Failure::usage)?;
+        let remote = &choice.remote;
         let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(remote) else {
             return Err(Failure::usage(format!("{remote} names no repository on a server")));
         };
-        let web = meant.forge.as_ref().and_then(|(_, web)| WebBase::parse(web));
+        let web = choice.forge.as_ref().and_then(|(_, web)| WebBase::parse(web));
         let options = ForgeOptions {
-            kind: meant.forge.as_ref().map(|(kind, _)| *kind),
+            kind: choice.forge.as_ref().map(|(kind, _)| *kind),
             web: web.clone(),
             plain_http: PlainHttp::from_env(),
             ..ForgeOptions::default()
@@ -55,8 +54,8 @@ impl HookSite {
         Ok(Self { forge, place: HookPlace { kind, host, repo } })
     }
 
-    /// Makes the webhook with a fresh secret, in the place of one that is there. The secret is kept before the forge has it,
-    /// and the old one is forgotten after.
+    /// Creates the webhook with a new secret, or replaces it. The secret is saved before the forge has it,
+    /// and the old one is deleted afterwards.
     pub(crate) async fn install(&self, home: &Home, url: &str) -> Result<Webhook, Failure> {
         let url = receiver_of(url, self.place.kind).map_err(Failure::usage)?;
         let path = self.file(home)?;
@@ -75,7 +74,7 @@ impl HookSite {
         Ok(made)
     }
 
-    /// Removes the webhook from the forge, then its secret from here. Says how many there were on the forge.
+    /// Removes the webhook from the forge, then its secret. Returns the number of webhooks that the forge removed.
     pub(crate) async fn remove(&self, home: &Home) -> Result<usize, Failure> {
         let path = self.file(home)?;
         let lock = lock(home).await?;
@@ -97,34 +96,17 @@ impl HookSite {
     }
 }
 
-/// A webhook that was installed from here, with all that may have signed what it delivers.
-#[derive(Debug, Clone)]
-pub(crate) struct InstalledHook {
-    pub(crate) kind: ForgeKind,
-    pub(crate) host: String,
-    pub(crate) repo: String,
-    pub(crate) url: String,
-    /// Newest first; a delivery counts if any of them signed it.
-    pub(crate) secrets: Vec<Secret>,
-    pub(crate) confirmed: bool,
-}
-
-/// Everything that was installed from here, by file. What cannot be read is an error: a receiver that does not know a secret
-/// would turn true deliveries away.
-pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<InstalledHook>, Failure> {
+/// All webhooks of this home. An unreadable file is an error: a receiver without the secret would refuse true deliveries.
+pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<HookFile>, Failure> {
     let mut hooks = Vec::new();
     let mut folders = vec![home.hooks()];
     while let Some(folder) = folders.pop() {
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error).or_general(),
-        };
-        for path in entries.flatten().map(|entry| entry.path()) {
+        let entries = if_found(std::fs::read_dir(&folder))?;
+        for path in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|kind| kind == "json") {
-                hooks.extend(load(&path)?.map(shown));
+                hooks.extend(load(&path)?);
             }
         }
     }
@@ -132,7 +114,12 @@ pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<InstalledHook>, Failure
     Ok(hooks)
 }
 
-/// The secrets for one repository of one kind of forge, newest first; none where nothing was installed.
+pub(crate) fn all_secrets(home: &Home) -> impl Iterator<Item = Secret> {
+    let hooks = installed_hooks(home).into_iter().flatten();
+    hooks.flat_map(|hook| hook.secrets).map(Secret::new)
+}
+
+/// The secrets for one repository of one kind of forge, newest first.
 pub(crate) fn hook_secrets(
     home: &Home,
     kind: ForgeKind,
@@ -140,18 +127,7 @@ pub(crate) fn hook_secrets(
 ) -> Result<Vec<Secret>, Failure> {
     let mut hooks = installed_hooks(home)?;
     hooks.retain(|hook| hook.kind == kind && hook.repo.eq_ignore_ascii_case(repo));
-    Ok(hooks.into_iter().flat_map(|hook| hook.secrets).collect())
-}
-
-fn shown(file: HookFile) -> InstalledHook {
-    InstalledHook {
-        kind: file.kind,
-        host: file.host,
-        repo: file.repo,
-        url: file.url,
-        secrets: file.secrets.into_iter().map(Secret::new).collect(),
-        confirmed: file.installed_at.is_some(),
-    }
+    Ok(hooks.into_iter().flat_map(|hook| hook.secrets).map(Secret::new).collect())
 }
 
 async fn lock(home: &Home) -> Result<FileLock, Failure> {

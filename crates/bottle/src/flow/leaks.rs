@@ -1,4 +1,4 @@
-//! Looking for secrets in what is about to be published: the built-in scan always, gitleaks where it is installed.
+//! Scans outgoing commits for secrets: with the built-in scan always, with gitleaks where it is installed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,28 +15,44 @@ use super::run_record::BottlePins;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::leak::{AddedLine, ScanOutcome, ScanReport, added_lines, read_gitleaks, scan};
 
-/// A change that is larger cannot be looked through and is not published.
+/// Largest change that is scanned; a larger one is not published.
 const PATCH_CAP: usize = 32 << 20;
-/// As much of a binary file as is looked through.
+/// Scanned part of a binary file.
 const BLOB_CAP: usize = 16 << 20;
 const MODE_GITLINK: u32 = 0o160_000;
 const COMMITS_MAX: usize = 2000;
 const MERGES_MAX: usize = 50;
 const GITLEAKS: &str = "gitleaks";
-/// The status that gitleaks is asked to leave when it finds something.
+/// Exit status of gitleaks with findings.
 const FOUND: i32 = 77;
 const GITLEAKS_LIMIT: Duration = Duration::from_secs(300);
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
-/// Everything that would be published and is not there yet.
+/// New content that would be published.
+#[derive(Default)]
 struct Outgoing {
-    /// In the order of the files: a private key runs over lines.
+    /// In the order of the files: a private key spans lines.
     candidates: Vec<AddedLine>,
-    /// Why it is not all.
+    /// Reason if some of it is missing.
     incomplete: Option<String>,
 }
 
-/// Scans the way from what others have to `tip`. `folder` is for another scanner's report.
+impl Outgoing {
+    fn add(&mut self, place: &str, lines: impl IntoIterator<Item = Vec<u8>>) {
+        let added = |line| AddedLine { place: place.to_owned(), line };
+        self.candidates.extend(lines.into_iter().map(added));
+    }
+
+    fn add_text(&mut self, place: &str, text: &[u8]) {
+        self.add(place, text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+    }
+
+    fn miss(&mut self, why: String) {
+        self.incomplete.get_or_insert(why);
+    }
+}
+
+/// Scans the commits up to `tip` that others do not have. `folder` is for the report of gitleaks.
 pub(crate) async fn scan_outgoing(
     repo: &SealedRepo,
     pins: &BottlePins,
@@ -52,65 +68,53 @@ pub(crate) async fn scan_outgoing(
     };
     let version = Some(env!("CARGO_PKG_VERSION").to_owned());
     let own = ScanReport { engine: "built-in".to_owned(), version, program_sha256: None, status };
-    Ok(vec![own, ask_gitleaks(&outgoing, folder).await?])
+    Ok(vec![own, run_gitleaks(&outgoing, folder).await?])
 }
 
-/// Each commit by itself, because history is published with its detours; merges against both sides, because what either
-/// side has is not news; and every message.
+/// Gathers each commit by itself, because history is published with its detours; merges against both sides, because the
+/// lines of either side are not new; binary files; and every message.
 async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgoing, Failure> {
     let known = [pins.start.clone(), pins.base.clone()];
     let commits = repo.new_commits(tip, &known, COMMITS_MAX + 1).await.or_general()?;
-    let mut incomplete =
-        (commits.len() > COMMITS_MAX).then(|| format!("more than {COMMITS_MAX} commits"));
-    let mut candidates = Vec::new();
-    let plain: Vec<Sha> =
-        commits.iter().filter(|it| it.parents.len() < 2).map(|it| it.sha.clone()).collect();
+    let mut outgoing = Outgoing::default();
+    if commits.len() > COMMITS_MAX {
+        outgoing.miss(format!("more than {COMMITS_MAX} commits"));
+    }
+    let (merges, plain): (Vec<_>, Vec<_>) = commits.iter().partition(|it| it.parents.len() > 1);
+    let plain: Vec<Sha> = plain.into_iter().map(|it| it.sha.clone()).collect();
     let patches = repo.commit_patches(&plain, PATCH_CAP).await.or_general()?;
     if patches.len() < plain.len() {
-        incomplete.get_or_insert(format!("more than {PATCH_CAP} bytes of changes"));
+        outgoing.miss(format!("more than {PATCH_CAP} bytes of changes"));
     }
     for patch in patches {
-        let place = patch.sha.short().to_owned();
-        candidates
-            .extend(patch.added.into_iter().map(|line| AddedLine { place: place.clone(), line }));
+        outgoing.add(patch.sha.short(), patch.added);
     }
-    let merges: Vec<&Sha> =
-        commits.iter().filter(|it| it.parents.len() > 1).map(|it| &it.sha).collect();
     if merges.len() > MERGES_MAX {
-        incomplete.get_or_insert(format!("more than {MERGES_MAX} merges"));
+        outgoing.miss(format!("more than {MERGES_MAX} merges"));
     }
-    for merge in merges.into_iter().take(MERGES_MAX).chain([tip]) {
+    for merge in merges.into_iter().map(|it| &it.sha).take(MERGES_MAX).chain([tip]) {
         let ours = repo.diff(&pins.start, merge, PATCH_CAP).await.or_general()?;
         let theirs = repo.diff(&pins.base, merge, PATCH_CAP).await.or_general()?;
         if ours.truncated || theirs.truncated {
-            incomplete.get_or_insert(format!("more than {PATCH_CAP} bytes of changes"));
+            outgoing.miss(format!("more than {PATCH_CAP} bytes of changes"));
         }
-        let new = added_lines(&ours.bytes);
-        let new = new.intersection(&added_lines(&theirs.bytes)).cloned().collect::<Vec<_>>();
-        let place = merge.short().to_owned();
-        candidates.extend(new.into_iter().map(|line| AddedLine { place: place.clone(), line }));
+        let (ours, theirs) = (added_lines(&ours.bytes), added_lines(&theirs.bytes));
+        outgoing.add(merge.short(), ours.intersection(&theirs).cloned());
     }
-    for (place, bytes) in binaries(repo, &commits, &mut incomplete).await? {
-        let lines = bytes.split(|byte| *byte == b'\n');
-        candidates
-            .extend(lines.map(|line| AddedLine { place: place.clone(), line: line.to_vec() }));
-    }
+    add_binaries(repo, &commits, &mut outgoing).await?;
     for commit in &commits {
         let parts = repo.commit_parts(&commit.sha).await.or_general()?;
-        let place = format!("{} message", commit.sha.short());
-        let lines = parts.message.split(|byte| *byte == b'\n');
-        candidates
-            .extend(lines.map(|line| AddedLine { place: place.clone(), line: line.to_vec() }));
+        outgoing.add_text(&format!("{} message", commit.sha.short()), &parts.message);
     }
-    Ok(Outgoing { candidates, incomplete })
+    Ok(outgoing)
 }
 
-/// What git shows no lines of, because a zero byte is in it: one such byte would hide a secret from every patch.
-async fn binaries(
+/// Adds files with a zero byte: git shows no lines of them, so that byte would hide a secret from every patch.
+async fn add_binaries(
     repo: &SealedRepo,
     commits: &[CommitFacts],
-    incomplete: &mut Option<String>,
-) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    outgoing: &mut Outgoing,
+) -> Result<(), Failure> {
     let mut places = BTreeMap::new();
     for commit in commits {
         for parent in &commit.parents {
@@ -121,19 +125,18 @@ async fn binaries(
         }
     }
     let ids: Vec<Sha> = places.keys().cloned().collect();
-    let mut found = Vec::new();
     for (id, blob) in ids.iter().zip(repo.read_blobs(&ids, BLOB_CAP).await.or_general()?) {
         let Some(blob) = blob.filter(|blob| blob.bytes.contains(&0)) else { continue };
         if blob.size > BLOB_CAP as u64 {
-            incomplete.get_or_insert(format!("a binary file of {} bytes", blob.size));
+            outgoing.miss(format!("a binary file of {} bytes", blob.size));
         }
-        found.push((format!("{} binary", places[id]), blob.bytes));
+        outgoing.add_text(&format!("{} binary", places[id]), &blob.bytes);
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Gives gitleaks the same lines on its standard input: it reads no repository, starts no git and sees no token.
-async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, Failure> {
+async fn run_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, Failure> {
     let report = |version, program_sha256, status| ScanReport {
         engine: GITLEAKS.to_owned(),
         version,
@@ -144,7 +147,7 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
         let reason = "not installed".to_owned();
         return Ok(report(None, None, ScanOutcome::NotRun { reason }));
     };
-    // No settings are given and none can be found from where it stands, so its rules are those in the program.
+    // It gets no settings and finds none in its folder, so its rules are those in the program.
     let digest = host::digest::sha256_file(&program).ok().map(|(digest, _)| digest);
     let version = host::tool::tool_version(GITLEAKS, &["version"], VERSION_LIMIT).await;
     let path = folder.join("gitleaks.json");
@@ -155,7 +158,7 @@ async fn ask_gitleaks(outgoing: &Outgoing, folder: &Path) -> Result<ScanReport, 
             "--no-banner",
             "--no-color",
             "--redact",
-            // A comment by which the agent excuses its own line is no excuse.
+            // The agent must not be able to exempt its own lines.
             "--ignore-gitleaks-allow",
             "--report-format",
             "json",

@@ -1,4 +1,4 @@
-//! Looking through folders that a bottle wants to lend to its box.
+//! Checks of host folders that a bottle mounts into its box.
 
 use std::fs::{self, File, FileType};
 use std::io::Read;
@@ -12,12 +12,12 @@ use crate::exit::{Failure, OrGeneral};
 use crate::rules::bottle_manifest::{BottleManifest, MountTable};
 use crate::rules::mount::{EntryKind, judge_entry, judge_place};
 
-/// What has more entries cannot be looked through in reasonable time.
+/// Largest number of entries: more take too long to check.
 const ENTRIES_MAX: usize = 100_000;
-/// As much of a file as is searched.
+/// Searched part of a file.
 const SEARCHED_BYTES: u64 = 64 * 1024;
 
-/// The mounts of a bottle, each looked through.
+/// The mounts of a bottle, each checked.
 pub(crate) fn check_mounts(bottle: &BottleManifest) -> Result<Vec<ProgramMount>, Failure> {
     bottle.mounts.iter().map(check_mount).collect()
 }
@@ -73,7 +73,7 @@ fn kind_of(kind: FileType) -> EntryKind {
     }
 }
 
-/// What we may not read, the box may not either: it has the same user.
+/// An unreadable file holds none: the box has the same user.
 fn holds_secret(path: &Path, redactor: &Redactor) -> bool {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut bytes));

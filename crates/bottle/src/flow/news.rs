@@ -1,5 +1,5 @@
-//! Rehydrating: what happened at origin since the last run is brought into the workspace, by a box. The host packs the
-//! commits and names them; it never writes where an agent has been, and the agent gets refs and no remote.
+//! Rehydration: a box brings new commits of origin into the workspace. The host packs the commits; it never writes where
+//! an agent has been, and the agent gets refs and no remote.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,11 @@ use model::id::Sha;
 use super::run::BottleRun;
 use crate::exit::{Failure, OrGeneral};
 
-/// How long it may take.
 const BRING_SECS: u64 = 300;
 
 impl BottleRun<'_> {
-    /// Brings in the commits that the workspace lacks. A workspace that git cannot work in any more is the agent's doing
-    /// and a person's to mend: the answer is then what git said.
+    /// Brings in the commits that the workspace lacks. Returns git's message for a workspace that the agent broke, which
+    /// a person has to repair.
     pub(super) async fn bring_news(&self) -> Result<Option<String>, Failure> {
         let pins = &self.run.record.pins;
         if !pins.base_is_new && !pins.branch_is_new {
@@ -38,7 +37,7 @@ impl BottleRun<'_> {
         Ok(failed.then(|| format!("{}: {}", summary.ended.class(), summary.last_line())))
     }
 
-    /// What the workspace has for certain, as far as the person's repository still knows it.
+    /// Commits that the workspace has for certain, if the user's repository still has them.
     async fn haves(&self) -> Result<Vec<Sha>, Failure> {
         let mut haves = Vec::new();
         for sha in [&self.record.base, &self.record.known_base] {
@@ -48,7 +47,7 @@ impl BottleRun<'_> {
         Ok(haves)
     }
 
-    /// Names of branches were checked when they were read, and none of them holds a quote.
+    /// Checked branch names hold no quotes.
     fn bring_line(&self) -> String {
         let pins = &self.run.record.pins;
         let mut line = format!(
@@ -66,7 +65,7 @@ impl BottleRun<'_> {
     }
 }
 
-/// Git makes packs for their owner alone; the box's user may be another.
+/// Makes the packs readable for the box's user: git creates them for their owner alone.
 fn make_readable(folder: &std::path::Path) -> Result<(), Failure> {
     let parent = folder.parent().unwrap_or(folder);
     for path in [parent, folder] {

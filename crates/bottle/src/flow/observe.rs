@@ -38,7 +38,6 @@ impl Source {
         Ok(source)
     }
 
-    /// Finds the repository around `dir`.
     pub(crate) async fn find(dir: &Path, access: Option<&ForgeAccess>) -> Result<Self, Failure> {
         let advice = "run bot-bottle in a checkout, or name one with --repo";
         if !dir.is_dir() {
@@ -76,7 +75,7 @@ impl Source {
         Err(Failure::usage("origin does not say which branch is its default; push one first"))
     }
 
-    /// A branch as origin has it.
+    /// Commit of a branch at origin.
     pub(crate) async fn tip(&self, branch: &BranchName) -> Result<Option<Sha>, Failure> {
         let name = format!("refs/remotes/{}/{branch}", self.origin);
         self.repo.resolve_commit(&name).await.or_general()

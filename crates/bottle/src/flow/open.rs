@@ -34,7 +34,6 @@ use crate::rules::session::session_of;
 /// Variable with the id of the forge's delivery that triggers a run.
 const DELIVERY_VARIABLE: &str = "FORGE_DELIVERY_ID";
 
-/// Request for a new bottle.
 pub(crate) struct StartRequest {
     pub(crate) agent: String,
     pub(crate) bottles: Vec<String>,
@@ -51,7 +50,6 @@ pub(crate) struct PromptRequest {
     /// The user's terminal; `None` for a headless run.
     pub(crate) terminal: Option<TerminalPlan>,
     pub(crate) backend: Option<String>,
-    /// The orchestrator's claim that the run is made for.
     pub(crate) claim: Option<RunClaim>,
 }
 
@@ -59,7 +57,6 @@ pub(crate) struct PromptRequest {
 #[derive(Debug, Clone)]
 pub(crate) struct RunClaim {
     pub(crate) number: u64,
-    /// Id of the delivery that triggered it.
     pub(crate) trigger: Option<String>,
 }
 

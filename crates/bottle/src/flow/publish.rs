@@ -1,10 +1,10 @@
-//! Publishing what was judged good: the bottle's branch, never by force, and its pull request, once.
+//! Publishes a good result: the bottle's branch, never by force, and its pull request, once.
 
 use engine::evidence::NewCommit;
 use engine::publish::{Publication, PullReference, Push, Pushed};
 use forge::{NewPull, PullRequest, closes_issue, neutralise};
 use host::git::SealedRepo;
-use model::id::{BranchName, Sha};
+use model::id::Sha;
 use model::redact::Redactor;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use shell::pull::{PullRenewal, open_pull};
@@ -16,23 +16,21 @@ use crate::rules::pull_text::{
     IssueLink, PullTextFacts, choose_title, render_section, render_title, renew_body, wrap_section,
 };
 
-/// More commits than these are not even counted.
+/// Largest number of commits that are counted.
 const COMMITS_MAX: usize = 10_000;
 
-/// What a publication needs.
 pub(crate) struct Publisher<'a> {
     pub(crate) access: &'a ForgeAccess,
     pub(crate) log: &'a OperationLog,
     pub(crate) redactor: &'a Redactor,
-    /// Origin's address.
     pub(crate) url: &'a str,
     /// The title that an earlier run gave the pull request.
     pub(crate) title_before: Option<&'a str>,
 }
 
 impl Publisher<'_> {
-    /// Pushes `commit` and opens or updates the pull request. What is intended is written down first, and both can be
-    /// done again without doing anything twice. Trouble that may pass is handed back beside what was done.
+    /// Pushes `commit` and opens or updates the pull request. Each intent is recorded first, and both steps can be
+    /// repeated. A transient failure is returned beside the result.
     pub(crate) async fn publish(
         &self,
         repo: &SealedRepo,
@@ -67,11 +65,8 @@ impl Publisher<'_> {
         match self.write_pull(&text).await {
             Ok(opened) => {
                 self.note("pull", &format!("{target} #{}", opened.number), OperationOutcome::Done)?;
-                sent.pull = Some(PullReference {
-                    number: opened.number,
-                    url: opened.url,
-                    title: text.title,
-                });
+                let PullRequest { number, url, .. } = opened;
+                sent.pull = Some(PullReference { number, url, title: text.pull.title });
                 host::failpoint::hit("opened");
                 Ok(None)
             }
@@ -83,14 +78,14 @@ impl Publisher<'_> {
         }
     }
 
-    /// Opens the pull request, or writes our part of the one that is there anew. What people wrote stays.
+    /// Opens the pull request, or rewrites our section of the existing one. Text of people stays.
     async fn write_pull(&self, text: &PullDraft) -> Result<PullRequest, Failure> {
         let forge = self.access.open().await?;
         let renew = |there: &PullRequest| self.renew(there, text);
-        open_pull(&forge, &text.new_pull(), renew).await.or_general()
+        open_pull(&forge, &text.pull, renew).await.or_general()
     }
 
-    /// Our part of a pull request that is there, written again; `None` if that changes nothing.
+    /// Rewrites our section of an existing pull request; `None` if nothing changes.
     fn renew(&self, there: &PullRequest, text: &PullDraft) -> Option<PullRenewal> {
         let link = match closes_issue(&there.body, self.access.env.issue) {
             true => IssueLink::Kept,
@@ -98,12 +93,12 @@ impl Publisher<'_> {
         };
         let body = renew_body(&there.body, &text.section, link);
         let body = body.unwrap_or_else(|| there.body.clone());
-        let title = choose_title(&there.title, self.title_before, &text.title);
+        let title = choose_title(&there.title, self.title_before, &text.pull.title);
         let same = (title, body.trim_end()) == (there.title.as_str(), there.body.trim_end());
         (!same).then(|| PullRenewal { title: title.to_owned(), body })
     }
 
-    /// The agent's words do nothing by themselves: no other issue is closed, nobody is called.
+    /// Renders the text. The agent's text is neutralised: it closes no other issue and mentions no account.
     async fn pull_text(
         &self,
         repo: &SealedRepo,
@@ -122,12 +117,14 @@ impl Publisher<'_> {
             summary: summary.or(answer),
             commits: &commits,
         };
-        Ok(PullDraft {
+        let section = neutralise(&self.redactor.redact(&render_section(&facts)), issue);
+        let pull = NewPull {
             title: self.redactor.redact(&render_title(&facts)).into_owned(),
-            section: neutralise(&self.redactor.redact(&render_section(&facts)), issue),
+            body: wrap_section(&section),
             head: sent.branch.clone(),
             base: meta.pins.base_branch.clone(),
-        })
+        };
+        Ok(PullDraft { pull, section })
     }
 
     fn note(&self, op: &str, target: &str, outcome: OperationOutcome) -> Result<(), Failure> {
@@ -135,21 +132,9 @@ impl Publisher<'_> {
     }
 }
 
-/// What we have to say, before it is known whether the pull request is there already.
+/// Text for the pull request, before it is known whether it exists.
 struct PullDraft {
-    title: String,
+    pull: NewPull,
+    /// Our section of the body.
     section: String,
-    head: BranchName,
-    base: BranchName,
-}
-
-impl PullDraft {
-    fn new_pull(&self) -> NewPull {
-        NewPull {
-            title: self.title.clone(),
-            body: wrap_section(&self.section),
-            head: self.head.clone(),
-            base: self.base.clone(),
-        }
-    }
 }

@@ -38,19 +38,19 @@ use crate::exit::{Failure, OrGeneral};
 use crate::rules::judge::{AgentWork, Verdict, headless_status, judge};
 use crate::rules::session::session_of;
 
-/// A run of a bottle under way.
+/// A run of a bottle that is in progress.
 pub(crate) struct BottleRun<'a> {
     pub(crate) run: Run<BottleRunPart>,
     pub(crate) context: RunContext<'a>,
     pub(crate) bottle: Bottle,
     pub(crate) record: Record,
     pub(crate) source: Source,
-    /// The forge, for forge runs; without a token there is none.
+    /// The forge of a forge run; `None` without a token.
     pub(crate) access: Option<ForgeAccess>,
 }
 
 impl<'a> BottleRun<'a> {
-    /// Opens a run that is on disk: one that has just been written, or one whose bot-bottle was killed.
+    /// Opens a run on disk: a new one, or one whose bot-bottle was killed.
     pub(crate) fn open(
         context: RunContext<'a>,
         bottle: Bottle,
@@ -82,7 +82,7 @@ impl<'a> BottleRun<'a> {
         Ok(Self { run, context, bottle, record, source, access })
     }
 
-    /// The conversation that was held at a terminal, if the agent has kept it under the name that it was given.
+    /// Id of the conversation at a terminal, if the agent saved it under the id that it was given.
     fn session_at_terminal(&self) -> Option<String> {
         self.run.plan.terminal.as_ref()?;
         let known = self.record.session.clone().filter(|_| self.run.record.resumes_session);
@@ -92,7 +92,7 @@ impl<'a> BottleRun<'a> {
         found.ok().flatten().map(|_| id)
     }
 
-    /// Paths whose content is neither the branch's nor the base's: what a merge brings is the base's to answer for.
+    /// Paths whose content is neither the branch's nor the base's: a merge of the base changes nothing.
     async fn changed_paths(&self) -> Result<Vec<Vec<u8>>, Failure> {
         let Some(tip) = self.run.record.tip() else { return Ok(Vec::new()) };
         let repo = self.run.import_repo(&self.source.repo);
@@ -104,7 +104,7 @@ impl<'a> BottleRun<'a> {
     }
 }
 
-/// What the conversation of this agent had used before.
+/// Usage of this agent's conversation before the run.
 fn used_by(record: &Record, provider: &str) -> Usage {
     let session = record.session.as_ref().filter(|session| session.provider == provider);
     session.and_then(|session| session.usage).unwrap_or_default()
@@ -131,13 +131,13 @@ impl Product for BottleRun<'_> {
 
     fn failure(error: RunError) -> Failure {
         match error {
-            // What git failed at may pass, and that is read from the error itself.
+            // A failure of git may be transient, which its error tells.
             RunError::Git(error) => Failure::of(BottleExit::General, error),
             other => Failure::of(BottleExit::General, other),
         }
     }
 
-    /// Makes the workspace of a new bottle, or brings what is new into that of a frozen one.
+    /// Makes the workspace of a new bottle, or brings new commits into that of a frozen one.
     async fn prepare(&mut self) -> Result<Phase, Failure> {
         if self.record.workspace != WorkspaceState::Absent {
             if let Some(how) = self.bring_news().await? {
@@ -221,7 +221,7 @@ impl Product for BottleRun<'_> {
         self.bottle.save(&self.record)
     }
 
-    /// Whether the box came to its end with something to import in it.
+    /// Whether the ended box may hold commits.
     fn has_work(ended: &Ended) -> bool {
         !matches!(ended, Ended::Infra { .. })
     }

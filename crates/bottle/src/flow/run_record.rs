@@ -18,7 +18,6 @@ use crate::rules::leak::ScanReport;
 
 pub(crate) type BottleRunRecord = RunRecord<BottleRunPart>;
 
-/// Loads the record of a run of a bottle.
 pub(crate) fn load_run(dir: &RunDir) -> Result<BottleRunRecord, Failure> {
     BottleRunRecord::load(dir).or_general().map_err(|failure| {
         let bottle = dir.path().ancestors().nth(2).and_then(|folder| folder.file_name());
@@ -41,7 +40,6 @@ pub(crate) struct BottleRunPart {
     pub(crate) backend_reason: String,
     /// The run before this one in the same bottle.
     pub(crate) parent: Option<RunId>,
-    /// The claim of the orchestrator that it was made for.
     #[serde(default)]
     pub(crate) claim: Option<u64>,
     /// All runs of the bottle before this one, oldest first.
@@ -60,7 +58,6 @@ pub(crate) struct BottleRunPart {
     #[serde(default)]
     pub(crate) seal: Option<Seal>,
     pub(crate) sidecar: Option<SidecarEnd>,
-    /// The agent's report that it is done.
     pub(crate) done: Option<DoneEvent>,
     /// Set if the agent did not report; the record may be incomplete.
     pub(crate) watchdog: Option<WatchdogReason>,
@@ -80,7 +77,6 @@ pub(crate) struct BottlePins {
     pub(crate) base_branch: BranchName,
     /// Commit that the result must contain: of the published branch, or else the bottle's first one.
     pub(crate) start: Sha,
-    /// The base branch as it is now.
     pub(crate) base: Sha,
     /// Whether the workspace lacks the commit; the same for the branch.
     pub(crate) base_is_new: bool,
@@ -103,7 +99,6 @@ impl BottlePins {
 /// Parts of a box, as digests; unknown ones are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seal {
-    /// The version of bot-bottle that sealed it.
     pub(crate) orchestrator: String,
     /// Specification of the box: mounts, environment, limits, command.
     pub(crate) profile_sha256: String,
@@ -144,7 +139,6 @@ pub(crate) enum SidecarEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WatchdogReason {
-    /// The agent ended without a report.
     EndedWithoutSignal,
     /// There was no sign of life for too long.
     TimedOut,

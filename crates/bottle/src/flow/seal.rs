@@ -1,5 +1,4 @@
-//! What the agent's box is made of, as digests: looked up just before the box is started, because a later look might find
-//! something else.
+//! Digests of the agent's box, observed just before it is started, because a later observation may differ.
 
 use std::path::Path;
 
@@ -15,11 +14,10 @@ use super::run::BottleRun;
 use super::run_record::{ImageSeal, ProgramSeal, Seal};
 use crate::exit::{Failure, OrExit};
 
-/// Where npm writes down what it installed, with the digest of every package.
+/// npm's list of installed packages, with the digest of each.
 const NPM_LOCK: &str = "node_modules/.package-lock.json";
 
 impl BottleRun<'_> {
-    /// Looks it up.
     pub(super) async fn seal(&self) -> Result<Seal, Failure> {
         let spec = self.run.agent_run().map_err(Self::failure)?.spec();
         let json = |bytes: serde_json::Result<Vec<u8>>| {

@@ -9,7 +9,7 @@ use super::run_record::BottleRunRecord;
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
     ui.result("bottle", meta.slug.as_str());
     ui.result("run", &dir.path().display().to_string());
-    if let Some(answer) = meta.agent_result.as_ref().and_then(|said| said.answer.as_ref()) {
+    if let Some(answer) = meta.agent_result.as_ref().and_then(|result| result.answer.as_ref()) {
         ui.result("answer", answer);
     }
     if let Some(done) = &meta.done {

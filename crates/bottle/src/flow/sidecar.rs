@@ -74,7 +74,6 @@ impl SidecarPlace {
         self.folder.join("sidecar.log")
     }
 
-    /// Folder of the agent's completion signal.
     pub(crate) fn queue(&self) -> &Path {
         &self.queue
     }

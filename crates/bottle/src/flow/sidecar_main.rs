@@ -32,7 +32,6 @@ use super::sidecar::SidecarPlace;
 use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::{TOKEN_VARIABLE, parse_forge_env};
 
-/// Interval between two checks of the box.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Time for the box to start; after that the process that was to start it is gone.
@@ -56,8 +55,7 @@ impl CallLog for OperationCallLog {
     }
 }
 
-/// Serves the run in this directory until its box has ended or it is told to stop. Standard input is its locked lock
-/// file.
+/// Serves the run in this directory until its box has ended or a signal. Standard input is its locked lock file.
 pub(crate) fn run(path: &Path) -> Result<(), Failure> {
     become_session_leader().or_general()?;
     let dir = RunDir::open(path).or_general()?;
@@ -105,7 +103,6 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     sidecar::serve(listener, Arc::new(dispatcher), stop).await.or_general()
 }
 
-/// Opens the run's log, or creates it.
 pub(crate) fn open_log(dir: &RunDir, redactor: &Arc<Redactor>) -> Result<OperationLog, Failure> {
     let open = if dir.operations().exists() { OperationLog::open } else { OperationLog::create };
     open(dir, Arc::clone(redactor)).or_general()

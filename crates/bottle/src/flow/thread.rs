@@ -1,4 +1,4 @@
-//! What people said about an assignment, read by the host for the agent's prompt.
+//! Conversation about an assignment, read by the host for the agent's prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +13,14 @@ use crate::rules::trust::{AuthorRole, judge_role};
 /// An assignment as the forge has it now.
 pub(crate) struct Assignment {
     pub(crate) issue: Issue,
-    /// The bottle that a label names, in the place of the agent's own.
+    /// Bottles that its labels name, in place of the agent's own.
     pub(crate) bottles: Vec<String>,
     pub(crate) pull: Option<u64>,
-    /// What people said who may say it, and what the agent said itself.
+    /// Messages of trusted authors and of the agent itself.
     pub(crate) thread: Vec<ThreadMessage>,
-    /// How many comments of others were left out.
+    /// Number of comments by others, which are left out.
     pub(crate) left_out: usize,
-    /// Every comment that is there, by a mark of its own.
     pub(crate) seen_comments: BTreeSet<String>,
-}
-
-impl Assignment {
-    /// Number of comments for the agent that it has not seen.
-    pub(crate) fn new_comments(&self) -> usize {
-        self.thread.iter().filter(|said| said.is_new).count()
-    }
 }
 
 /// Reads the issue, finds its pull request, and gathers the whole conversation. Comments that are not in `seen_comments` are
@@ -58,10 +50,10 @@ pub(crate) async fn read_assignment(
     let thread = vec![first];
     let mut assignment =
         Assignment { issue, bottles, pull, thread, left_out: 0, seen_comments: BTreeSet::new() };
-    let mut people = People::new(access, &forge).await?;
+    let mut authors = Authors::new(access, &forge).await?;
     for (place, thread) in threads {
         for comment in forge.read_comments(thread).await.or_general()? {
-            let role = people.role(&comment.author).await?;
+            let role = authors.role(&comment.author).await?;
             assignment.take(&comment, &place, role, seen);
         }
     }
@@ -69,6 +61,11 @@ pub(crate) async fn read_assignment(
 }
 
 impl Assignment {
+    /// Number of comments for the agent that it has not seen.
+    pub(crate) fn new_comments(&self) -> usize {
+        self.thread.iter().filter(|message| message.is_new).count()
+    }
+
     fn take(
         &mut self,
         comment: &Comment,
@@ -93,7 +90,7 @@ impl Assignment {
     }
 }
 
-/// Forges count comments, reviews and remarks apart.
+/// Id of a comment; forges number comments, reviews and remarks separately.
 fn mark(comment: &Comment) -> String {
     let kind = match comment.kind {
         CommentKind::Plain => "plain",
@@ -103,15 +100,15 @@ fn mark(comment: &Comment) -> String {
     format!("{kind}:{}", comment.id)
 }
 
-/// Who the people of a conversation are, each asked for once.
-struct People<'a> {
+/// Roles of the authors, each queried once.
+struct Authors<'a> {
     access: &'a ForgeAccess,
     forge: &'a Forge,
     bot: Option<String>,
     known: BTreeMap<String, AuthorRole>,
 }
 
-impl<'a> People<'a> {
+impl<'a> Authors<'a> {
     async fn new(access: &'a ForgeAccess, forge: &'a Forge) -> Result<Self, Failure> {
         let bot = match &access.bot_login {
             Some(login) => Some(login.clone()),
@@ -137,7 +134,7 @@ impl<'a> People<'a> {
     }
 }
 
-/// Refuses an issue that nobody of the organisation gave to this agent.
+/// Refuses an issue that no member of the organisation gave to this agent.
 pub(crate) async fn check_target(
     access: &ForgeAccess,
     issue: &Issue,
@@ -148,13 +145,13 @@ pub(crate) async fn check_target(
     match judge_target(&parse_labels(&issue.labels), &members, agent, &access.env.org) {
         None => Ok(()),
         Some(why) => {
-            let words = format!("issue #{} is not for the agent '{agent}': {why}", issue.number);
-            Err(Failure::not_found(words))
+            let message = format!("issue #{} is not for the agent '{agent}': {why}", issue.number);
+            Err(Failure::not_found(message))
         }
     }
 }
 
-/// Which of these are members of an organisation.
+/// Members of an organisation among these users.
 pub(crate) async fn members_of(
     forge: &Forge,
     org: &str,

@@ -24,7 +24,6 @@ use crate::rules::verification::{
     judge_host_chain, judge_signature, no_key, not_checked,
 };
 
-/// Statements that were found on disk.
 struct Found {
     bundle: Bundle,
     /// The run directory around them, if they are in one.
@@ -69,7 +68,6 @@ pub(crate) fn verify(
     Ok(report)
 }
 
-/// Compares verified statements with the records.
 fn check_records(
     home: &Home,
     dir: Option<&RunDir>,
@@ -137,11 +135,11 @@ fn check_host_chain(
         .map(|link| observe_kept(&home.bottles().join(&link.bottle).join("runs").join(&link.run)))
         .collect();
     let (mut missing, mut unlinked) = (Vec::new(), Vec::new());
-    for (slug, record) in Bottle::all(home)? {
+    for (_, opened) in Bottle::all(home)? {
         // The chain names the runs of a bottle whose record cannot be read.
-        let Ok(record) = record else { continue };
+        let Ok((bottle, record)) = opened else { continue };
         for run in record.runs {
-            match observe_kept(&home.bottles().join(&slug).join("runs").join(run.as_str())) {
+            match observe_kept(&bottle.runs().join(run.as_str())) {
                 LinkedRun::Gone => missing.push(run.to_string()),
                 LinkedRun::Statements(_) if !links.iter().any(|link| link.run == run.as_str()) => {
                     unlinked.push(run.to_string());

@@ -11,13 +11,10 @@ use model::id::{AgentName, IdError};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::egress_policy;
 
-/// Half an hour.
 const TIMEOUT_SECS: u64 = 1800;
-/// Five minutes.
 const SILENCE_SECS: u64 = 300;
 const TIMEOUT_MAX_SECS: u64 = 86_400;
 
-/// An agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentManifest {
@@ -32,7 +29,6 @@ pub(crate) struct AgentManifest {
     /// Instructions before every task.
     #[serde(default)]
     pub(crate) prompt: String,
-    /// The default bottle.
     pub(crate) bottle: Option<String>,
     /// Command line of the provider `command`.
     pub(crate) command: Option<Vec<String>>,
@@ -51,14 +47,13 @@ pub(crate) struct AgentManifest {
     pub(crate) spend: SpendTable,
 }
 
-/// The model server, where the model's name does not say enough.
+/// The model server, if the model's name does not identify it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerTable {
     pub(crate) url: Option<String>,
     /// messages, chat or responses.
     pub(crate) wire: Option<String>,
-    /// The variable with the key.
     pub(crate) key_env: Option<String>,
     /// A file (mode 0600) with the key.
     pub(crate) key_file: Option<PathBuf>,
@@ -66,7 +61,6 @@ pub(crate) struct ServerTable {
     pub(crate) key_command: Option<String>,
 }
 
-/// Egress of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EgressTable {
@@ -78,7 +72,6 @@ pub(crate) struct EgressTable {
     pub(crate) permit_private: Vec<SocketAddr>,
 }
 
-/// Resource limits of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsTable {
@@ -109,9 +102,9 @@ impl Default for LimitsTable {
 pub(crate) struct SpendTable {
     pub(crate) max_usd: Option<f64>,
     pub(crate) max_tokens: Option<u64>,
-    /// Dollars for a million tokens that are read.
+    /// Dollars per million input tokens.
     pub(crate) input_price: Option<f64>,
-    /// Dollars for a million tokens that are written.
+    /// Dollars per million output tokens.
     pub(crate) output_price: Option<f64>,
 }
 
@@ -210,7 +203,6 @@ fn fault<E: std::error::Error>(key: &'static str, error: &E) -> ManifestFault {
     ManifestFault::Value { key, what: error.to_string() }
 }
 
-/// Template of `agent new`.
 pub(crate) const AGENT_TEMPLATE: &str = r#"# An agent: provider, model and limits.
 provider = "claude"
 # model = "anthropic/claude-sonnet-4-5"

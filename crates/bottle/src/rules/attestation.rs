@@ -1,5 +1,5 @@
-//! What is said about a run, under signature: two in-toto statements made from its closed records. What the records do not
-//! know is `null`, and texts are digests.
+//! Signed content about a run: two in-toto statements made from its closed records. Unknown values are `null`, and texts
+//! are digests.
 
 use attest::bottle_run::{
     BottleRun, CommitIdentity, EventLog, Exit, ExitClass, ForgeOp, HostPlace, Isolation, Scan,
@@ -16,25 +16,22 @@ use sidecar::DoneStatus;
 use super::leak::{ScanOutcome, ScanReport};
 use crate::flow::run_record::{BottleRunRecord, SidecarEnd, WatchdogReason};
 
-/// What the parameters of our provenance mean. `docs/provenance.md` says it to people.
+/// Meaning of the parameters, which `docs/provenance.md` explains.
 const BUILD_TYPE: &str = "https://bottleworks.dev/bottle/v1";
 
-/// A host that runs bottles; its own name stands behind it.
+/// Prefix of a host's id.
 const BUILDER: &str = "https://bottleworks.dev/bot-bottle/host/";
 
-/// The records of a run, as they were found.
+/// The records of a run.
 pub(crate) struct Witness<'a> {
     pub(crate) meta: &'a BottleRunRecord,
     pub(crate) operations: &'a [Value],
     pub(crate) events: EventLog,
     pub(crate) place: HostPlace,
-    /// The records and logs, each with its digest.
     pub(crate) byproducts: Vec<Resource>,
-    /// The bundle that the commits came out in.
     pub(crate) bundle: Option<Resource>,
 }
 
-/// Both statements, about the same subject.
 pub(crate) fn render_statements(
     witness: &Witness<'_>,
 ) -> (Statement<Provenance>, Statement<BottleRun>) {
@@ -43,7 +40,7 @@ pub(crate) fn render_statements(
     (provenance, Statement::new(subject, bottle_run(witness)))
 }
 
-/// The commit that came out and the bundle that it came in. A run without either is known by its operation log.
+/// The result's commit and the bundle that held it. The subject of a run without either is its operation log.
 fn subject(witness: &Witness<'_>) -> Vec<Resource> {
     let meta = witness.meta;
     let tip = meta.evidence.as_ref().and_then(|evidence| evidence.tip.as_ref());
@@ -62,7 +59,7 @@ fn subject(witness: &Witness<'_>) -> Vec<Resource> {
     }
 }
 
-/// The operation log is always among the byproducts; its chain's end stands in where it could not be read.
+/// Digest of the operation log, which is always among the byproducts; the head of its chain if it could not be read.
 fn log_digest(witness: &Witness<'_>) -> String {
     let is_log = |it: &&Resource| it.name.as_deref() == Some(witness.events.file.as_str());
     let log = witness.byproducts.iter().find(is_log).and_then(Resource::sha256);
@@ -118,7 +115,7 @@ fn provenance(witness: &Witness<'_>) -> Provenance {
     }
 }
 
-/// What went in: the commits, our program in the box, the image and the agent's own program, as far as each is known.
+/// Known inputs: the commits, the guest program, the image and the agent's own program.
 fn dependencies(meta: &BottleRunRecord) -> Vec<Resource> {
     let mut list = vec![
         Resource::new("start", "gitCommit", meta.pins.start.as_str()),
@@ -199,13 +196,13 @@ fn exit(meta: &BottleRunRecord) -> Exit {
         _ => (None, None),
     };
     let silent = meta.watchdog == Some(WatchdogReason::TimedOut) || record.fell_silent;
-    let said = meta.done.as_ref().map(|event| event.status);
-    Exit { class: exit_class(&record.ended, said, silent), code, signal }
+    let report = meta.done.as_ref().map(|event| event.status);
+    Exit { class: exit_class(&record.ended, report, silent), code, signal }
 }
 
-/// The machine's word comes first, then the clock's, then the agent's own.
-fn exit_class(ended: &Ended, said: Option<DoneStatus>, fell_silent: bool) -> ExitClass {
-    match (ended, said) {
+/// The machine outranks the clock, and the clock outranks the agent.
+fn exit_class(ended: &Ended, report: Option<DoneStatus>, fell_silent: bool) -> ExitClass {
+    match (ended, report) {
         (Ended::Infra { .. }, _) => ExitClass::Infra,
         (Ended::OutOfMemory | Ended::OutOfSpace, _) => ExitClass::Oom,
         _ if fell_silent => ExitClass::Watchdog,
@@ -245,7 +242,7 @@ fn scan(report: &ScanReport) -> Scan {
     }
 }
 
-/// A line of the operation log that the sidecar wrote; the host's own lines are none.
+/// Parses a line of the operation log; `None` for lines that the sidecar did not write.
 fn forge_op(line: &Value) -> Option<ForgeOp> {
     let outcome = word(&line["outcome"])?;
     let sentence = line.pointer("/detail/sentence").and_then(word);
@@ -259,10 +256,10 @@ fn forge_op(line: &Value) -> Option<ForgeOp> {
     })
 }
 
-/// Why the record may lack something that happened.
+/// Reasons why the record may be incomplete.
 fn gaps(meta: &BottleRunRecord) -> Vec<String> {
     let mut list = Vec::new();
-    let mut gap = |there: bool, words: &str| list.extend(there.then(|| words.to_owned()));
+    let mut gap = |there: bool, reason: &str| list.extend(there.then(|| reason.to_owned()));
     let record = meta.agent_box.as_ref();
     gap(meta.finished_at.is_none(), "the run was not closed in order");
     gap(meta.watchdog.is_some(), "the agent did not report for itself");

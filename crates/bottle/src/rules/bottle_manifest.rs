@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_manifest::{ManifestFault, parse_toml};
 
-/// Ten minutes.
 const SETUP_SECS: u64 = 600;
 
 /// A bottle, or several merged ones.
@@ -22,7 +21,6 @@ pub(crate) struct BottleManifest {
     pub(crate) packages: Vec<String>,
     /// A line for the shell, run in a new workspace before the agent.
     pub(crate) setup: Option<String>,
-    /// Time limit of the set-up.
     pub(crate) setup_timeout_secs: Option<u64>,
     /// Folders of the host that the box sees, read-only.
     #[serde(default, rename = "mount")]
@@ -115,7 +113,6 @@ impl BottleManifest {
     }
 }
 
-/// Template of `bottle new`.
 pub(crate) const BOTTLE_TEMPLATE: &str = r#"# A bottle: what the box is made of.
 # image = "forklift/kitchen-sink:latest"   # for a container engine
 # root = "/srv/roots/debian"               # for bubblewrap; this host's /usr if nothing is said

@@ -9,29 +9,35 @@ use super::judge::Verdict;
 #[derive(Debug, Clone)]
 pub(crate) struct ClosedRun<'a> {
     pub(crate) verdict: Option<&'a Verdict>,
-    /// Why a good result was not published.
+    /// Reason why a good result was not published.
     pub(crate) problem: Option<&'a str>,
     pub(crate) pull: Option<u64>,
-    /// The agent's own report.
     pub(crate) report: Option<DoneStatus>,
-    /// When the model's quota ends.
+    /// End of the model's quota.
     pub(crate) waiting_until: Option<Timestamp>,
 }
 
-/// What follows a closed run.
+/// Next step after a closed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AfterRun {
     /// It waits for people.
-    Freeze { reason: String },
+    Freeze {
+        reason: String,
+    },
     /// It is retried at that time.
-    Wait { until: Timestamp, reason: String },
+    Wait {
+        until: Timestamp,
+        reason: String,
+    },
     /// The machine failed; it is retried soon.
-    Retry { reason: String },
-    /// It needs a person to continue.
-    CallPerson { reason: String },
+    Retry {
+        reason: String,
+    },
+    CallPerson {
+        reason: String,
+    },
 }
 
-/// Decides what follows.
 pub(crate) fn judge_closed_run(run: &ClosedRun<'_>) -> AfterRun {
     if let Some(until) = run.waiting_until {
         return AfterRun::Wait { until, reason: "the model's quota is used up".to_owned() };

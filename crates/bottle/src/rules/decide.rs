@@ -9,18 +9,15 @@ pub(crate) struct IssueState {
     pub(crate) is_open: bool,
     /// Agents that its labels name, by name; the first one is meant.
     pub(crate) agents: Vec<String>,
-    /// Bottles that its labels name.
     pub(crate) bottles: Vec<String>,
     /// Whether it is assigned to a member of the organisation.
     pub(crate) has_member: bool,
-    /// Its pull request, once there is one.
     pub(crate) pull: Option<PullState>,
     /// Comments for the agent that it has not seen.
     pub(crate) new_comments: usize,
     pub(crate) work: Option<WorkFacts>,
 }
 
-/// State of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PullState {
     pub(crate) number: u64,
@@ -37,7 +34,7 @@ pub(crate) struct WorkFacts {
     pub(crate) retires: bool,
 }
 
-/// What the reconciler does about an issue.
+/// Next step of the reconciler for an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     Nothing,

@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Variable with the token. It is not in [`ForgeEnv`], which is written to disk.
 pub(crate) const TOKEN_VARIABLE: &str = "FORGE_TOKEN";
 
-/// Scheme of a folder's address.
 const FILE: &str = "file://";
 
-/// Half an hour.
 const WATCHDOG_SECS: u64 = 1800;
 
 /// Organisation whose members may assign issues to agents, by default.
@@ -28,19 +26,16 @@ pub(crate) struct ForgeEnv {
     pub(crate) issue: u64,
     /// The assigned pull request, once there is one.
     pub(crate) pull: Option<u64>,
-    /// Organisation whose members may assign issues to agents.
     pub(crate) org: String,
     /// Accounts that may instruct agents beside the members of the organisation.
     #[serde(default)]
     pub(crate) triggers: Vec<String>,
     /// Seconds without a sign of life after which the run counts as done without a report.
     pub(crate) watchdog_secs: u64,
-    /// Whether the token may be sent over plain HTTP.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) allow_http: bool,
 }
 
-/// Problem of the variables.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ForgeEnvFault {
     #[error("{0} is not set; a forge run needs it, see: bot-bottle orchestrate start --help")]
@@ -49,7 +44,6 @@ pub(crate) enum ForgeEnvFault {
     Wrong { name: &'static str, value: String, rule: String },
 }
 
-/// Reads the variables.
 pub(crate) fn parse_forge_env(
     lookup: impl Fn(&str) -> Option<String>,
 ) -> Result<ForgeEnv, ForgeEnvFault> {
@@ -121,19 +115,19 @@ fn wrong(name: &'static str, value: &str, rule: &str) -> ForgeEnvFault {
     ForgeEnvFault::Wrong { name, value, rule: rule.to_owned() }
 }
 
-/// Whether a text can be the name of a repository, of an owner, or of one of the groups that an owner consists of.
+/// Whether a text can be the name of a repository, an owner, or a group of an owner.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && text.chars().all(plain) && !text.starts_with('.')
 }
 
-/// The front page that the address of an API belongs to.
+/// The front page of an API's address.
 pub(super) fn web_of_api(kind: ForgeKind, api: &str) -> Option<String> {
     let (_, path) = kind.api_variable()?;
     api.trim_end_matches('/').strip_suffix(path).and_then(|web| parse_web(kind, web))
 }
 
-/// A front page without credentials and without anything behind it.
+/// Parses a front page; credentials, queries and fragments are refused.
 pub(crate) fn parse_web(kind: ForgeKind, url: &str) -> Option<String> {
     let web = url.trim_end_matches('/');
     let is_sound = match kind {
@@ -144,27 +138,22 @@ pub(crate) fn parse_web(kind: ForgeKind, url: &str) -> Option<String> {
 }
 
 impl ForgeEnv {
-    /// Whether the variables allow a token over plain HTTP.
     pub(crate) fn allows_http(lookup: impl Fn(&str) -> Option<String>) -> bool {
         PlainHttp::parse(lookup(ALLOW_HTTP_VARIABLE).as_deref()) == PlainHttp::Allowed
     }
 
-    /// The same for the client.
     pub(crate) fn plain_http(&self) -> PlainHttp {
         if self.allow_http { PlainHttp::Allowed } else { PlainHttp::Refused }
     }
 
-    /// The repository's address there.
     pub(crate) fn remote_url(&self) -> String {
         format!("{}.git", self.repository_page())
     }
 
-    /// The issue's page.
     pub(crate) fn issue_url(&self) -> String {
         format!("{}{}", self.repository_page(), self.kind.issue_page(self.issue))
     }
 
-    /// A pull request's page.
     pub(crate) fn pull_url(&self, number: u64) -> String {
         format!("{}{}", self.repository_page(), self.kind.pull_page(number))
     }
@@ -173,7 +162,7 @@ impl ForgeEnv {
         format!("{}/{}/{}", self.web, self.owner, self.repo)
     }
 
-    /// The same as variables again, for the sidecar.
+    /// The variables for the sidecar's environment.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let mut list = match self.kind.api_variable() {
             Some((name, path)) => vec![(name, format!("{}{path}", self.web))],

@@ -1,4 +1,4 @@
-//! Webhooks that this home installed: which repository is meant, where the forge shall post to, and what is kept of it.
+//! Webhooks that this home installed: the repository, the receiver, and the file of each.
 
 use forge::ForgeKind;
 use jiff::Timestamp;
@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::forge_env::web_of_api;
 
-/// The version of the file's shape.
 const VERSION: u32 = 1;
 
-/// A webhook as it is kept, secrets and all. The file is its owner's alone.
+/// File of a webhook, with its secrets; only its owner can read it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HookFile {
@@ -17,18 +16,18 @@ pub(crate) struct HookFile {
     pub(crate) kind: ForgeKind,
     /// The forge's server, with its port where that is not the usual one.
     pub(crate) host: String,
-    /// The repository with everything that stands before its name.
+    /// The repository with its owner.
     pub(crate) repo: String,
-    /// Where the forge posts to.
+    /// Address that the forge posts to.
     pub(crate) url: String,
-    /// What may have signed, newest first. More than one only until the forge has confirmed the newest.
+    /// Newest first; a delivery may be signed with any. More than one only until the forge has confirmed the newest.
     pub(crate) secrets: Vec<String>,
     /// When the forge confirmed it.
     pub(crate) installed_at: Option<Timestamp>,
 }
 
 impl HookFile {
-    /// One that the forge has not confirmed yet. Until it has, whatever was signed before counts too.
+    /// A webhook that the forge has not confirmed yet. Until it has, older secrets count too.
     pub(crate) fn begin(place: &HookPlace, url: &str, secret: &str, before: Option<&Self>) -> Self {
         let known = before.map(|file| file.secrets.clone()).unwrap_or_default();
         Self {
@@ -42,7 +41,7 @@ impl HookFile {
         }
     }
 
-    /// The same once the forge has it: from now on one secret counts.
+    /// The webhook once the forge has it: from now on one secret counts.
     pub(crate) fn confirmed(mut self, now: Timestamp) -> Self {
         self.secrets.truncate(1);
         self.installed_at = Some(now);
@@ -50,7 +49,6 @@ impl HookFile {
     }
 }
 
-/// Which repository of which forge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HookPlace {
     pub(crate) kind: ForgeKind,
@@ -59,7 +57,7 @@ pub(crate) struct HookPlace {
 }
 
 impl HookPlace {
-    /// The file below the folder of hooks: `<host>/<owner>/<repo>.json`. Names that would lead elsewhere have none.
+    /// The file below the folder of hooks: `<host>/<owner>/<repo>.json`; `None` for unsafe names.
     pub(crate) fn file(&self) -> Option<String> {
         let host = self.host.replace(':', "_");
         let plain = |part: &str| {
@@ -71,11 +69,11 @@ impl HookPlace {
     }
 }
 
-/// Repository that the user means.
+/// Repository that a user names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RepositoryChoice {
     pub(crate) remote: String,
-    /// Kind and front page of its forge, where that is the one of the variables.
+    /// Kind and front page of its forge, if it is the forge of the variables.
     pub(crate) forge: Option<(ForgeKind, String)>,
 }
 
@@ -102,8 +100,8 @@ pub(crate) fn parse_repository(word: &str, api: Option<&str>) -> Result<Reposito
     Ok(RepositoryChoice { remote: format!("{web}/{word}.git"), forge: Some((kind, web)) })
 }
 
-/// Where the forge shall post to: as given, or, where only a server was given, at the place where `bot-bottle serve` listens for
-/// this kind of forge.
+/// The address that the forge posts to: as given, or for a server alone the route of `bot-bottle serve` for this kind of
+/// forge.
 pub(crate) fn receiver_of(url: &str, kind: ForgeKind) -> Result<String, String> {
     let wrong = || {
         format!(

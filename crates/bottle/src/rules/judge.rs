@@ -1,4 +1,4 @@
-//! How a run ends: from what the host saw itself to a verdict, and to the status that a headless caller gets.
+//! Judges a run: from the host's evidence to a verdict, and to the exit status of a headless command.
 
 use engine::evidence::Evidence;
 use engine::run::ImportOutcome;
@@ -10,28 +10,26 @@ use sidecar::DoneStatus;
 
 use super::leak::ScanReport;
 
-/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// Everything holds: the commits may be published.
+    /// The commits may be published.
     Publish,
     /// The agent left no new commits.
     Nothing,
-    /// The agent did not come to an end of its own; its commits are kept and not published.
+    /// The agent did not finish; its commits are kept and not published.
     Unfinished { how: String },
     /// The result holds something that must not be published.
     Refused { reasons: Vec<String> },
     /// The bottle's own set-up failed, so the agent was not started.
     SetupFailed { how: String },
-    /// What is new at origin could not be brought into the workspace, so the agent was not started.
+    /// New commits of origin could not be brought into the workspace, so the agent was not started.
     NotRehydrated { how: String },
-    /// What the run stands on failed.
+    /// The infrastructure failed.
     Infra { reason: String },
 }
 
 impl Verdict {
-    /// For people.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Publish => "the work holds".to_owned(),
@@ -47,21 +45,20 @@ impl Verdict {
     }
 }
 
-/// What is known when the box has ended and its commits were imported.
+/// Facts after the box has ended and its commits were imported.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentWork<'a> {
     pub(crate) ended: Ended,
-    /// The agent's word, if it gave one.
     pub(crate) report: Option<DoneStatus>,
     pub(crate) import: ImportOutcome,
     pub(crate) scans: &'a [ScanReport],
     pub(crate) protected: &'a [String],
-    /// Every path that differs from where the branch stood.
+    /// Paths that differ from the start of the branch.
     pub(crate) changed: &'a [Vec<u8>],
 }
 
-/// Decides. What the machine did outranks what the agent did, an agent that gave up is believed, and one that was frozen
-/// after it had said "done" is done.
+/// Judges a run. The machine outranks the agent, a report of failure is believed, and an agent that was frozen after its
+/// completion signal is done.
 pub(crate) fn judge(after: &AgentWork<'_>) -> Verdict {
     match (&after.ended, after.report) {
         (Ended::Infra { reason }, _) => Verdict::Infra { reason: reason.clone() },
@@ -94,7 +91,7 @@ fn judge_import(after: &AgentWork<'_>) -> Verdict {
     }
 }
 
-/// What stands against publishing.
+/// Objections against publishing.
 fn objections(after: &AgentWork<'_>, evidence: &Evidence) -> Vec<String> {
     let list = |what: &str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{what}: {item}")).collect()
@@ -118,15 +115,15 @@ fn objections(after: &AgentWork<'_>, evidence: &Evidence) -> Vec<String> {
     .concat()
 }
 
-/// What a headless caller gets: the agent's own status; 124, 137 and 143 where it was ended, as shells say it; 125 where
-/// the failure is ours.
+/// Exit status of a headless command: the agent's own; 124, 137 and 143 for an agent that was ended, as in shells; 125 for
+/// a failure of the host.
 pub(crate) fn headless_status(ended: &Ended, done: Option<DoneStatus>) -> u8 {
     match ended {
         Ended::Exited { code } => u8::try_from(*code).unwrap_or(1),
         Ended::Signalled { signal } => u8::try_from(128 + *signal).unwrap_or(1),
         Ended::OutOfTime => 124,
         Ended::OutOfMemory | Ended::OutOfSpace => 137,
-        // It had said its last word and was only slow to leave.
+        // After its completion signal it was only slow to leave.
         Ended::Frozen => match done {
             Some(DoneStatus::Success) => 0,
             Some(DoneStatus::Failure) => 1,

@@ -1,5 +1,5 @@
-//! Secrets in what is about to be published: a scan of our own, and what another scanner's answer comes to. Nothing is
-//! clean because nobody looked.
+//! Secrets in outgoing commits: the built-in scan, and the result of another scanner. A scan that did not happen is never
+//! clean.
 
 use std::collections::BTreeSet;
 
@@ -8,39 +8,42 @@ use serde::{Deserialize, Serialize};
 
 /// More are counted and not listed.
 const LISTED_MAX: usize = 20;
-/// As much of a line as a person needs to find it.
+/// Part of a line that is enough to find it.
 const SHOWN_CHARS: usize = 120;
 
-/// What one scanner found.
+/// Result of one scanner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScanReport {
     pub(crate) engine: String,
-    /// Its version; nothing where it is not here.
     pub(crate) version: Option<String>,
-    /// Its program, which also holds its rules.
+    /// Digest of its program, which contains its rules.
     #[serde(default)]
     pub(crate) program_sha256: Option<String>,
     #[serde(flatten)]
     pub(crate) status: ScanOutcome,
 }
 
-/// How far a scan came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum ScanOutcome {
-    /// It looked at everything and found nothing.
     Clean,
-    /// It found something. What is listed has its secrets struck out.
-    Findings { count: usize, listed: Vec<String> },
-    /// It could not look at everything.
-    Error { reason: String },
-    /// It did not look at all. That is not clean.
-    NotRun { reason: String },
+    /// The listed lines are redacted.
+    Findings {
+        count: usize,
+        listed: Vec<String>,
+    },
+    /// It could not scan everything.
+    Error {
+        reason: String,
+    },
+    /// It did not scan, which is not clean.
+    NotRun {
+        reason: String,
+    },
 }
 
 impl ScanReport {
-    /// What stands against publishing. A scanner that is not here is told of and does not block: the built-in one
-    /// always runs.
+    /// Objection against publishing. A scanner that is not installed does not block: the built-in one always runs.
     pub(crate) fn objection(&self) -> Option<String> {
         match &self.status {
             ScanOutcome::Clean | ScanOutcome::NotRun { .. } => None,
@@ -56,15 +59,15 @@ impl ScanReport {
     }
 }
 
-/// A line that is about to be published, and where it stands.
+/// An outgoing line with its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AddedLine {
     pub(crate) place: String,
     pub(crate) line: Vec<u8>,
 }
 
-/// The built-in scan: the shapes of well-known tokens, and the secrets of this very run. Private keys run over lines, so
-/// their first line counts.
+/// The built-in scan: well-known forms of tokens, and the secrets of this run. Private keys span lines, so their first
+/// line counts.
 pub(crate) fn scan(lines: &[AddedLine], redactor: &Redactor) -> ScanOutcome {
     let found = |added: &&AddedLine| redactor.redact_bytes(&added.line) != added.line;
     // One line in many places of a commit is one finding.
@@ -99,8 +102,8 @@ pub(crate) fn added_lines(patch: &[u8]) -> BTreeSet<Vec<u8>> {
     added
 }
 
-/// What gitleaks' status and its report come to: 0 is nothing, the status that we asked for is findings, and everything
-/// else is a scan that did not happen.
+/// Reads the status and the report of gitleaks: 0 is clean, the status `asked` is findings, and any other is a failed
+/// scan.
 pub(crate) fn read_gitleaks(exit: Option<i32>, asked: i32, report: &str) -> ScanOutcome {
     let findings: Vec<serde_json::Value> = match serde_json::from_str(report) {
         Ok(list) => list,

@@ -1,8 +1,7 @@
-//! Which folders of the host a box may see: none that holds a secret, a socket or a device.
+//! Host folders that a box may see: none with a secret, a socket or a device.
 
 use std::path::Path;
 
-/// What lies at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File,
@@ -12,11 +11,11 @@ pub(crate) enum EntryKind {
     Other,
 }
 
-/// Folders of the host that are never lent whole: they hold what others keep there.
+/// Folders of the system, which are never mounted whole.
 const NEVER: [&str; 11] =
     ["/", "/etc", "/home", "/root", "/run", "/var", "/var/run", "/proc", "/sys", "/dev", "/boot"];
 
-/// Names by which people keep their keys.
+/// Usual names of files and folders with secrets.
 const SECRET_NAMES: [&str; 20] = [
     ".ssh",
     ".gnupg",
@@ -42,7 +41,7 @@ const SECRET_NAMES: [&str; 20] = [
 
 const SECRET_ENDINGS: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
-/// Why a folder cannot be lent at all, by its path alone. `home` is the person's.
+/// Reason against mounting a folder, by its path alone; `home` is the user's.
 pub(crate) fn judge_place(path: &Path, home: Option<&Path>) -> Option<String> {
     if NEVER.iter().any(|never| path == Path::new(never)) {
         return Some("it is one of the system's own folders".to_owned());
@@ -57,14 +56,14 @@ pub(crate) fn judge_place(path: &Path, home: Option<&Path>) -> Option<String> {
         .then(|| "it is the system's, not a folder of files".to_owned())
 }
 
-/// Why one entry below it cannot be lent.
+/// Reason against mounting one entry below it.
 pub(crate) fn judge_entry(path: &Path, kind: EntryKind) -> Option<&'static str> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
     let name = name.unwrap_or_default();
     match kind {
         EntryKind::Socket => Some("is a socket"),
         EntryKind::Other => Some("is a device or a pipe"),
-        // A link leads to what the box has there, not to what the host has.
+        // In the box a link resolves to the box's files, not to the host's.
         EntryKind::Link => None,
         EntryKind::File | EntryKind::Folder => {
             let is_secret = SECRET_NAMES.contains(&name.as_str())

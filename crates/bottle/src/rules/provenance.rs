@@ -4,18 +4,17 @@ use serde_json::{Value, json};
 
 use crate::flow::run_record::BottleRunRecord;
 
-/// What the record says about the chain through the operation log.
+/// State of the operation log's chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OperationChain {
-    /// It is whole, and its end is the one that was written down when the run was closed.
+    /// It is whole, and its head is the recorded one.
     Whole,
-    /// The run is not closed, so its end is not known yet.
+    /// The run is not closed, so its head is unknown.
     Open,
-    /// Somebody changed it.
+    /// It was changed.
     Broken(String),
 }
 
-/// The provenance of one run as one document.
 pub(crate) fn render_provenance(
     meta: &BottleRunRecord,
     operations: &[Value],
@@ -63,9 +62,9 @@ pub(crate) fn render_provenance(
         "scans": meta.scans,
         "egress_summary": egress.map(|report| &report.summary),
         "model_usage": egress.map(|report| &report.usage),
-        "agent_says": meta.agent_result.as_ref().map(|said| json!({
-            "claim": said.claim, "tool_calls": said.tool_calls, "input_tokens": said.input_tokens,
-            "output_tokens": said.output_tokens, "cost_usd": said.cost_usd, "session": said.session,
+        "agent_says": meta.agent_result.as_ref().map(|result| json!({
+            "claim": result.claim, "tool_calls": result.tool_calls, "input_tokens": result.input_tokens,
+            "output_tokens": result.output_tokens, "cost_usd": result.cost_usd, "session": result.session,
         })),
         "commits": {
             "start": meta.pins.start, "base": meta.pins.base, "tip": evidence.and_then(|it| it.tip.as_ref()),

@@ -1,8 +1,8 @@
-//! The text of a bottle's pull request: what the agent says, what was committed, and which issue it is for. Nothing of
-//! the run's record is in it; that has a place of its own.
+//! The text of a bottle's pull request: the agent's summary, the commits, and the issue. Nothing of the run's record is in
+//! it.
 //!
-//! Our words stand in a section between two marks that no reader sees. Each run writes that section anew; what people
-//! write around it, and a title that they have changed, are theirs.
+//! The text is a section between two invisible marks. Each run rewrites that section; text of people around it, and a title
+//! that they changed, stay.
 
 use engine::evidence::NewCommit;
 
@@ -10,30 +10,27 @@ use engine::evidence::NewCommit;
 const LISTED_MAX: usize = 50;
 const TITLE_MAX_CHARS: usize = 120;
 
-/// The marks. They say to whoever edits the text what becomes of it.
+/// The marks, which explain the section to people who edit the text.
 const BEGIN: &str =
     "<!-- bot-bottle: each run writes anew what stands from here to the end mark -->";
 const END: &str = "<!-- bot-bottle: end -->";
 
-/// What the text is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PullTextFacts<'a> {
     pub(crate) issue: u64,
     pub(crate) issue_title: &'a str,
-    /// The agent's own summary, if it gave one.
     pub(crate) summary: Option<&'a str>,
-    /// All that the branch has and its base has not.
+    /// Commits of the branch that its base lacks.
     pub(crate) commits: &'a [NewCommit],
 }
 
-/// The title of a new pull request.
 pub(crate) fn render_title(facts: &PullTextFacts<'_>) -> String {
     let title = facts.issue_title.trim();
     let title = if title.is_empty() { format!("Issue {}", facts.issue) } else { title.to_owned() };
     title.chars().filter(|c| !c.is_control()).take(TITLE_MAX_CHARS).collect()
 }
 
-/// What stands between the marks.
+/// The text between the marks.
 pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
     let mut section = String::new();
     if let Some(summary) = facts.summary.map(str::trim).filter(|text| !text.is_empty()) {
@@ -44,7 +41,7 @@ pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
     for commit in facts.commits.iter().take(LISTED_MAX) {
         let subject: String =
             commit.subject.chars().filter(|c| !c.is_control()).take(200).collect();
-        // In a code span nobody is called and nothing is closed by the subject's words.
+        // A code span mentions no account and closes no issue.
         section += &format!("- {} `{}`\n", commit.sha.short(), subject.replace('`', "'"));
     }
     let more = facts.commits.len().saturating_sub(LISTED_MAX);
@@ -52,7 +49,7 @@ pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
         section += &format!("- and {more} more\n");
     }
     section += &format!("\nCloses #{}\n", facts.issue);
-    // An agent's words must not look like a mark.
+    // An agent's text must not look like a mark.
     section.replace("<!--", "<! --")
 }
 
@@ -61,15 +58,15 @@ pub(crate) fn wrap_section(section: &str) -> String {
     format!("{BEGIN}\n{section}{END}\n")
 }
 
-/// Whether the text still leads to the issue when our section is not in it.
+/// Whether the text outside our section still closes the issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IssueLink {
     Kept,
     Lost,
 }
 
-/// The text with a new section in it; `None` where people took the section out and the link to the issue is still there.
-/// Without the link the section comes back at the end, because the pull request has to belong to its issue.
+/// The text with a new section; `None` if people removed the section and kept the link to the issue. Without the link the
+/// section is appended, because the pull request must belong to its issue.
 pub(crate) fn renew_body(current: &str, section: &str, link: IssueLink) -> Option<String> {
     let begin = current.find(BEGIN);
     let end = begin.and_then(|at| current[at..].find(END).map(|length| at + length + END.len()));
@@ -85,7 +82,7 @@ pub(crate) fn renew_body(current: &str, section: &str, link: IssueLink) -> Optio
     }
 }
 
-/// The title: ours is renewed as long as nobody else has chosen one.
+/// The title: ours, unless people changed it.
 pub(crate) fn choose_title<'a>(current: &'a str, before: Option<&str>, now: &'a str) -> &'a str {
     if before == Some(current) { now } else { current }
 }

@@ -1,10 +1,9 @@
-//! The name of a conversation that is held at a terminal. Its agent prints for a person and tells no id, so we choose
-//! one where the agent lets us.
+//! The id of a conversation at a terminal. Its agent prints no id, so the host chooses one where the agent allows it.
 
 use model::digest::{hex, sha256_bytes};
 use model::id::RunId;
 
-/// A version 4 UUID that belongs to this run and to no other.
+/// A version 4 UUID that is derived from the run's id.
 pub(crate) fn session_of(run: &RunId) -> String {
     let mut bytes = sha256_bytes(run.as_str().as_bytes());
     bytes[6] = 0x40 | (bytes[6] & 0x0f);

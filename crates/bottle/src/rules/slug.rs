@@ -1,11 +1,11 @@
-//! What a bottle is called.
+//! Names of bottles.
 
 use model::id::Slug;
 
-/// Room for a number behind it, and for a run's stamp behind that.
+/// Leaves room for a number and a run's stamp.
 const BASE_MAX: usize = 40;
 
-/// A slug from a person's label: what is not allowed becomes a dash. The second bottle of that name is number 2.
+/// Makes a slug from a label: invalid characters become dashes. The second bottle of that name is number 2.
 pub(crate) fn next_slug(label: &str, attempt: u32) -> Option<Slug> {
     let mut base = String::new();
     for c in label.chars().map(|c| c.to_ascii_lowercase()) {

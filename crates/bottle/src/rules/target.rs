@@ -1,25 +1,23 @@
-//! Which issues are for an agent: one assigned to a member of the organisation, with a label that names the agent.
+//! Issues for an agent: assigned to a member of the organisation, with a label that names the agent.
 
-/// What stands before the agent's name in a label.
+/// Prefix of labels that name an agent.
 const AGENT_LABEL: &str = "bot-bottle:";
-/// What stands before a bottle's name in a label.
+/// Prefix of labels that name a bottle.
 const BOTTLE_LABEL: &str = "bot-bottle-bottle:";
 
-/// What the labels of an issue ask for.
+/// Names in the labels of an issue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Labels {
-    /// The agents that are named, in the order of their names: nothing hangs on the forge's order.
+    /// Sorted, so that the forge's order does not matter.
     pub(crate) agents: Vec<String>,
-    /// The bottles that are named.
     pub(crate) bottles: Vec<String>,
 }
 
-/// The label that names an agent.
 pub(crate) fn agent_label(agent: &str) -> String {
     format!("{AGENT_LABEL}{agent}")
 }
 
-/// Reads labels; others than ours mean nothing here.
+/// Parses labels; others are ignored.
 pub(crate) fn parse_labels<S: AsRef<str>>(labels: &[S]) -> Labels {
     let named = |prefix: &str| {
         let mut names: Vec<String> = labels
@@ -35,7 +33,7 @@ pub(crate) fn parse_labels<S: AsRef<str>>(labels: &[S]) -> Labels {
     Labels { agents: named(AGENT_LABEL), bottles: named(BOTTLE_LABEL) }
 }
 
-/// Why an issue is not for an agent; `None` if it is. `members` are those assignees that are members of `org`.
+/// Reason why an issue is not for an agent; `None` if it is. `members` are its assignees in `org`.
 pub(crate) fn judge_target(
     labels: &Labels,
     members: &[String],

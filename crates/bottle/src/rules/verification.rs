@@ -1,4 +1,4 @@
-//! Whether the statements about a run hold: from what was found to one check after the other, in words.
+//! Verification of the statements about a run: from facts to checks, with their messages.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,12 @@ use serde::Serialize;
 /// More are counted and not named.
 const NAMED_MAX: usize = 5;
 
-/// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CheckOutcome {
     Passed,
     Failed,
-    /// What it needs is not here.
+    /// Its facts are not available.
     NotChecked,
 }
 
@@ -31,7 +30,6 @@ impl CheckOutcome {
     }
 }
 
-/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct VerificationCheck {
     pub(crate) name: &'static str,
@@ -39,10 +37,9 @@ pub(crate) struct VerificationCheck {
     pub(crate) words: String,
 }
 
-/// Everything that was checked about one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerificationReport {
-    /// The run, as its file claims; as was verified where the signature holds.
+    /// The run; unverified unless the signature holds.
     pub(crate) run: String,
     pub(crate) keyid: Option<String>,
     pub(crate) checks: Vec<VerificationCheck>,
@@ -61,11 +58,11 @@ impl VerificationReport {
 
 const SIGNATURE: &str = "signature";
 
-pub(crate) fn passed(name: &'static str, words: impl Into<String>) -> VerificationCheck {
+fn passed(name: &'static str, words: impl Into<String>) -> VerificationCheck {
     VerificationCheck { name, outcome: CheckOutcome::Passed, words: words.into() }
 }
 
-pub(crate) fn failed(name: &'static str, words: impl Into<String>) -> VerificationCheck {
+fn failed(name: &'static str, words: impl Into<String>) -> VerificationCheck {
     VerificationCheck { name, outcome: CheckOutcome::Failed, words: words.into() }
 }
 
@@ -73,7 +70,7 @@ pub(crate) fn not_checked(name: &'static str, words: impl Into<String>) -> Verif
     VerificationCheck { name, outcome: CheckOutcome::NotChecked, words: words.into() }
 }
 
-/// Both envelopes, by a key that counts. `whose` says which keys those are.
+/// Checks both envelopes; `whose` describes the trusted keys.
 pub(crate) fn judge_signature(
     verified: &Result<VerifiedBundle, BundleFault>,
     whose: &str,
@@ -93,7 +90,7 @@ pub(crate) fn no_key(why: &str) -> VerificationCheck {
     failed(SIGNATURE, format!("there is no key to check with: {why}; or name one with --key"))
 }
 
-/// The operation log: unbroken from its first line to the last, and as long as was signed.
+/// Checks that the operation log is an unbroken chain that ends as signed.
 pub(crate) fn judge_events(
     signed: &EventLog,
     found: &Result<EventLog, String>,
@@ -117,7 +114,7 @@ pub(crate) fn judge_events(
     }
 }
 
-/// The records and logs beside the statements. What is not here any more is told of; what is here must be what was signed.
+/// Checks the records and logs beside the statements: missing files are reported, and the others must be as signed.
 pub(crate) fn judge_files(
     signed: &[Resource],
     found: &BTreeMap<String, Option<String>>,
@@ -147,7 +144,7 @@ pub(crate) fn judge_files(
     }
 }
 
-/// What the home has of one run that its chain names.
+/// State of a run that the chain names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LinkedRun {
     /// Its statements, by the digests of their payloads.
@@ -157,7 +154,7 @@ pub(crate) enum LinkedRun {
     Gone,
 }
 
-/// All that the home knows about its runs.
+/// Runs of the home.
 pub(crate) struct HomeFacts {
     pub(crate) kept: Vec<LinkedRun>,
     /// Runs that bottles name and whose directories are gone.
@@ -166,7 +163,7 @@ pub(crate) struct HomeFacts {
     pub(crate) unlinked: Vec<String>,
 }
 
-/// The chain of the host: this run at its place in it, and every other run still there.
+/// Checks the host's chain: this run has its place in it, and no other run is missing.
 pub(crate) fn judge_host_chain(
     bundle: &VerifiedBundle,
     chain: &Result<Option<RunChain>, String>,

@@ -9,12 +9,10 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Deliveries that may wait for the disk; further ones are refused with "try again".
 const CAPACITY: usize = 1024;
-/// Deliveries in one commit.
 const BATCH_MAX: usize = 256;
 
 type PendingInsert = (Delivery, oneshot::Sender<Result<DeliveryInsert, String>>);
 
-/// Handle of the inbox.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
     sender: mpsc::Sender<PendingInsert>,

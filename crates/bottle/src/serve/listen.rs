@@ -22,7 +22,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for open requests when the server stops.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
-/// Serves until `stop`.
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancel) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();

@@ -17,7 +17,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::settings::{LogFormat, ServeSettings, read_secret};
 use crate::flow::home::Home;
-use crate::flow::hooks::installed_hooks;
+use crate::flow::hooks::all_secrets;
 
 /// Starts the log of this process. Events of other crates are logged from warnings on.
 pub(crate) fn start(settings: &ServeSettings, home: &Home) {
@@ -41,11 +41,10 @@ fn secrets_of(settings: &ServeSettings, home: &Home) -> Vec<Secret> {
     let files = own.chain(of_forges.flatten());
     let mut secrets: Vec<Secret> =
         files.filter_map(|path| read_secret(path, "a secret").ok()).collect();
-    secrets.extend(installed_hooks(home).into_iter().flatten().flat_map(|hook| hook.secrets));
+    secrets.extend(all_secrets(home));
     secrets
 }
 
-/// Writes each event as one line.
 struct Lines<W> {
     format: LogFormat,
     redactor: Arc<Redactor>,
@@ -80,7 +79,6 @@ where
     }
 }
 
-/// Fields of an event, in order.
 struct Fields(Map<String, Value>);
 
 impl Visit for Fields {

@@ -33,7 +33,6 @@ use crate::flow::home::Home;
 /// Source of deliveries that users cause on the page or by the API.
 pub(crate) const PAGE_SOURCE: &str = "page";
 
-/// Shared state of the server.
 pub(crate) struct Service {
     pub(crate) home: Home,
     pub(crate) settings: ServeSettings,
@@ -44,7 +43,6 @@ pub(crate) struct Service {
     pub(crate) arrived: Arc<Notify>,
 }
 
-/// Serves until a signal.
 pub(crate) async fn run(ui: &Ui, home: Home, settings: ServeSettings) -> Result<(), Failure> {
     web::check(&settings)?;
     let lock = lock_home(&home)?;

@@ -9,7 +9,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Where a collector takes traces, below its address.
+/// Path of a collector's traces.
 const TRACES: &str = "/v1/traces";
 
 /// The layer that sends this program's spans to the collector at `url`; `None` if it cannot be set up.

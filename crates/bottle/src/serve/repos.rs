@@ -13,9 +13,11 @@ use orchestrator_db::IssueKey;
 use super::settings::{ForgeSettings, ServeSettings, read_secret, split_repo};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
-use crate::flow::home::Home;
+use crate::flow::home::{Home, ManifestKind};
 use crate::flow::hooks::hook_secrets;
+use crate::flow::issue_row::issue_key;
 use crate::rules::forge_env::ForgeEnv;
+use crate::rules::target::agent_label;
 
 /// All served repositories, by owner and name.
 #[derive(Debug, Clone)]
@@ -23,19 +25,12 @@ pub(crate) struct Repos {
     list: BTreeMap<(String, String), Repo>,
 }
 
-/// A served repository.
 #[derive(Debug, Clone)]
 pub(crate) struct Repo {
-    owner: String,
-    name: String,
-    kind: ForgeKind,
-    web: String,
-    org: String,
-    triggers: Vec<String>,
+    /// Variables of its issues; the number of the issue is put in for each.
+    env: ForgeEnv,
     bot_login: Option<String>,
-    watchdog_secs: u64,
     token: Secret,
-    allow_http: bool,
     pool: HttpPool,
     /// The secrets of its webhooks (two while one is being replaced); without one no webhook is believed.
     secrets: Vec<Secret>,
@@ -45,7 +40,6 @@ pub(crate) struct Repo {
 }
 
 impl Repos {
-    /// Loads the repositories of the settings, with their tokens and secrets.
     pub(crate) fn load(settings: &ServeSettings, home: &Home) -> Result<Self, Failure> {
         let mut list = BTreeMap::new();
         let pool = HttpPool::new(None, RetryPolicy::default().connect);
@@ -53,7 +47,7 @@ impl Repos {
             let token = forge.token(home)?;
             for repo in &forge.repos {
                 let repo = Repo::load(forge, repo, &token, &pool, settings, home)?;
-                list.insert((repo.owner.clone(), repo.name.clone()), repo);
+                list.insert((repo.env.owner.clone(), repo.env.repo.clone()), repo);
             }
         }
         match list.is_empty() {
@@ -76,14 +70,13 @@ impl Repos {
         })
     }
 
-    /// All repositories.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Repo> {
         self.list.values()
     }
 
     /// Secrets with which a forge of this kind may have signed.
     pub(crate) fn secrets(&self, kind: ForgeKind) -> impl Iterator<Item = (&Repo, &Secret)> {
-        let of_kind = move |repo: &&Repo| repo.kind == kind;
+        let of_kind = move |repo: &&Repo| repo.env.kind == kind;
         self.list
             .values()
             .filter(of_kind)
@@ -107,29 +100,32 @@ impl Repo {
             Some(path) => vec![read_secret(path, "the webhooks' secret")?],
             None => hook_secrets(home, kind, full_name)?,
         };
-        let repo = Self {
-            owner: owner.to_owned(),
-            name: name.to_owned(),
+        let env = ForgeEnv {
             kind,
             web: forge.url.trim_end_matches('/').to_owned(),
+            owner: owner.to_owned(),
+            repo: name.to_owned(),
+            issue: 1,
+            pull: None,
             org: forge.org.clone(),
             triggers: forge.triggers.clone(),
-            bot_login: forge.bot_login.clone(),
             watchdog_secs: settings.watchdog_secs,
-            token: token.clone(),
             allow_http: forge.allow_http,
+        };
+        ForgeAccess::new(env.clone(), token.clone())?;
+        Ok(Self {
+            env,
+            bot_login: forge.bot_login.clone(),
+            token: token.clone(),
             pool: pool.clone(),
             secrets,
             checkout: forge.checkouts.get(full_name).cloned(),
             account: Arc::default(),
-        };
-        ForgeAccess::new(repo.access(1, None).env, token.clone())?;
-        Ok(repo)
+        })
     }
 
-    /// `owner/name`.
     pub(crate) fn full_name(&self) -> String {
-        format!("{}/{}", self.owner, self.name)
+        format!("{}/{}", self.env.owner, self.env.repo)
     }
 
     /// Whether its webhooks can be verified.
@@ -137,30 +133,18 @@ impl Repo {
         !self.secrets.is_empty()
     }
 
-    /// Whether this repository has this name.
     pub(crate) fn is(&self, owner: &str, name: &str) -> bool {
-        self.owner.eq_ignore_ascii_case(owner) && self.name.eq_ignore_ascii_case(name)
+        self.env.owner.eq_ignore_ascii_case(owner) && self.env.repo.eq_ignore_ascii_case(name)
     }
 
     /// One of its issues, with the configured spelling of its name.
     pub(crate) fn issue(&self, number: u64) -> IssueKey {
-        IssueKey { owner: self.owner.clone(), repo: self.name.clone(), issue_number: number }
+        IssueKey { issue_number: number, ..issue_key(&self.env) }
     }
 
     /// Access to the forge for the work on an issue, with connections of its own.
     pub(crate) fn access(&self, issue: u64, pull: Option<u64>) -> ForgeAccess {
-        let env = ForgeEnv {
-            kind: self.kind,
-            web: self.web.clone(),
-            owner: self.owner.clone(),
-            repo: self.name.clone(),
-            issue,
-            pull,
-            org: self.org.clone(),
-            triggers: self.triggers.clone(),
-            watchdog_secs: self.watchdog_secs,
-            allow_http: self.allow_http,
-        };
+        let env = ForgeEnv { issue, pull, ..self.env.clone() };
         let bot_login = self.bot_login.clone().or_else(|| self.account.get().cloned());
         let token = self.token.clone();
         ForgeAccess { env, token, bot_login, pool: None }
@@ -194,6 +178,7 @@ impl Repo {
             return Ok(checkout.clone());
         }
         let host: String = self
+            .env
             .web
             .split("://")
             .last()
@@ -201,13 +186,14 @@ impl Repo {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' })
             .collect();
-        let path = home.sources().join(host).join(&self.owner).join(format!("{}.git", self.name));
+        let folder = home.sources().join(host).join(&self.env.owner);
+        let path = folder.join(format!("{}.git", self.env.repo));
         if !path.exists() {
             // Created whole under another name and moved; a second worker uses what the first one moved.
             let chance = u64::from_le_bytes(host::random::bytes::<8>().or_general()?);
             let half = path.with_extension(format!("half-{chance:x}"));
             std::fs::create_dir_all(&half).or_general()?;
-            init_source(&half, &self.access(1, None).env.remote_url()).await.or_general()?;
+            init_source(&half, &self.env.remote_url()).await.or_general()?;
             if std::fs::rename(&half, &path).is_err() {
                 host::file::remove_tree_safely(&half).or_general()?;
             }
@@ -218,6 +204,6 @@ impl Repo {
 
 /// Labels that name an agent of this home.
 pub(crate) fn agent_labels(home: &Home) -> Result<BTreeSet<String>, Failure> {
-    let names = home.names(crate::flow::home::ManifestKind::Agents)?;
-    Ok(names.into_iter().map(|name| crate::rules::target::agent_label(&name)).collect())
+    let names = home.names(ManifestKind::Agents)?;
+    Ok(names.iter().map(|name| agent_label(name)).collect())
 }

@@ -61,7 +61,6 @@ pub(crate) struct ForgeSettings {
     pub(crate) triggers: Vec<String>,
     #[serde(default)]
     pub(crate) bot_login: Option<String>,
-    /// Whether the token may be sent over plain HTTP.
     #[serde(default)]
     pub(crate) allow_http: bool,
     pub(crate) repos: Vec<String>,

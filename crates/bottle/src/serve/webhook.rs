@@ -18,7 +18,6 @@ use super::Service;
 /// Longest time for the body of a request.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
 
-/// The routes.
 pub(crate) fn router(service: Arc<Service>) -> Router {
     Router::new().route("/webhooks/{source}", post(receive)).with_state(service)
 }
@@ -90,7 +89,6 @@ async fn receive(
     }
 }
 
-/// Value of a header, if it is text.
 fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }

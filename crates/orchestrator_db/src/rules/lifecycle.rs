@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-/// State of a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WorkState {
     /// It runs as soon as a slot is free.
@@ -60,7 +59,6 @@ impl WorkState {
         Self::Destroyed,
     ];
 
-    /// The stored and shown name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -73,7 +71,6 @@ impl WorkState {
         }
     }
 
-    /// Parses a stored name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == word)
     }

@@ -38,7 +38,6 @@ pub struct WrongBottleStep {
 impl BottleState {
     pub const ALL: [Self; 3] = [Self::Running, Self::Frozen, Self::Destroyed];
 
-    /// The stored name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -47,7 +46,6 @@ impl BottleState {
         }
     }
 
-    /// Parses a stored name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == word)
     }

@@ -165,7 +165,6 @@ impl SqliteForgeStateStore {
         self.execute("delete work", &sql, key_values(key)).map(drop)
     }
 
-    /// The events of an issue, oldest first.
     pub fn work_events(&self, key: &IssueKey) -> Result<Vec<WorkEvent>, DbError> {
         self.read_events(&format!("{OF_ISSUE} ORDER BY seq"), key_values(key))
     }

@@ -13,7 +13,7 @@ use super::queue::{Finished, PendingIssue, TaskResult};
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, Record};
-use crate::flow::end::{End, Loss, tell_agent};
+use crate::flow::end::{End, Loss, signal_agent};
 use crate::rules::decide::{Action, decide};
 use crate::serve::PAGE_SOURCE;
 
@@ -28,7 +28,6 @@ enum DeliveryProgress {
     Postponed,
 }
 
-/// Whether an observation could be acted on.
 enum Reconciled {
     Done,
     /// The work item changed after it was observed.
@@ -227,7 +226,7 @@ fn end_agent(
     let Some((bottle, record)) = bottle else { return Ok(()) };
     if let Some(dir) = bottle.last_run(record)?.filter(|dir| !dir.is_closed()) {
         tracing::info!(issue = %key, reason, "ending its agent");
-        tell_agent(&dir, End::Freeze)?;
+        signal_agent(&dir, End::Freeze)?;
     }
     Ok(())
 }

@@ -38,12 +38,11 @@ use crate::flow::end::Loss;
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How often claimed items are checked for their bottle, and waiting ones for their time.
+/// Interval of the checks for bottles of claimed items and for due waiting ones.
 const TICK: Duration = Duration::from_millis(500);
 /// Pause after a failed database call.
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Observes issues, decides, and runs bottles.
 pub(crate) struct Reconciler {
     service: Arc<Service>,
     /// Holder of the leases that this reconciler takes.
@@ -56,7 +55,6 @@ pub(crate) struct Reconciler {
     busy: BTreeMap<IssueKey, WorkItem>,
     results: mpsc::UnboundedReceiver<JobResult>,
     result_sender: mpsc::UnboundedSender<JobResult>,
-    /// Results that could not be written down yet.
     unrecorded: Vec<JobResult>,
 }
 

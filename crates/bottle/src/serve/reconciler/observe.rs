@@ -11,7 +11,6 @@ use crate::rules::decide::{IssueState, PullState, WorkFacts};
 use crate::rules::target::parse_labels;
 use crate::serve::Service;
 
-/// Everything that is known about an issue at one time.
 pub(super) struct IssueObservation {
     pub(super) state: IssueState,
     pub(super) title: String,

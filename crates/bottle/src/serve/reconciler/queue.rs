@@ -16,7 +16,6 @@ const OBSERVATIONS_MAX: usize = 8;
 /// Longest pause of a failed issue after a new delivery: the forge may be back.
 const DELIVERY_PAUSE: Duration = Duration::from_secs(5);
 
-/// Result of one observation task.
 pub(super) type TaskResult<T> = Result<(IssueKey, Result<T, Failure>), JoinError>;
 
 /// Issues that are pending or being observed; `T` is the observation.
@@ -38,7 +37,6 @@ pub(super) struct PendingIssue {
     tries: u32,
 }
 
-/// A finished observation.
 pub(super) struct Finished<T> {
     pub(super) key: IssueKey,
     pub(super) entry: PendingIssue,
@@ -67,7 +65,6 @@ impl<T: Send + 'static> WorkQueue<T> {
         }
     }
 
-    /// Adds an issue to the queue.
     pub(super) fn enqueue(&mut self, key: &IssueKey, delivery: Option<&Delivery>) {
         let entry = self.pending.entry(key.clone()).or_default();
         if let Some(delivery) = delivery {

@@ -79,7 +79,6 @@ fn step_after(
     }
 }
 
-/// The note of a retry after a pause.
 fn retry_later(work: &WorkItem, note: WorkNote) -> WorkNote {
     let attempts = work.attempts + 1;
     let until: Timestamp = host::clock::now() + pause_after(attempts);

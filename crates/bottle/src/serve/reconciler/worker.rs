@@ -26,7 +26,6 @@ use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
 use crate::serve::Service;
 use crate::serve::repos::Repo;
 
-/// Prompt of a new bottle.
 const START_PROMPT: &str = "Do what the issue that is assigned to you asks for. If it cannot be done without a decision \
                             of a person, ask for it in a comment and say that you are blocked.";
 
@@ -59,10 +58,8 @@ pub(super) struct JobResult {
 
 pub(super) enum JobOutcome {
     Closed(AfterRun),
-    /// The host failed.
     Failed(Failure),
     Destroyed,
-    /// The bottle could not be removed.
     NotDestroyed(Failure),
 }
 
@@ -108,7 +105,6 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
     }
 }
 
-/// Starts or resumes the bottle of an item, or finishes its open run.
 fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
     let repo = service.repos.of(&work.key)?;
     let found = find_or_clean_up(service, work)?;
@@ -214,7 +210,7 @@ fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure>
     }))
 }
 
-/// When the model's quota ends; after a pause if the model did not say.
+/// End of the model's quota; a pause from now if it is unknown.
 fn waiting_until(claim: &AgentClaim) -> Option<Timestamp> {
     match claim {
         AgentClaim::Waiting { until } => {

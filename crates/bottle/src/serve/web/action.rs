@@ -18,7 +18,6 @@ use super::{WebState, page, query};
 use crate::serve::PAGE_SOURCE;
 use crate::serve::inbox::InboxError;
 
-/// Form of the page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ActionForm {
@@ -85,7 +84,7 @@ pub(crate) async fn submit(
     principal: &Principal,
 ) -> Result<String, Problem> {
     let name = slug.to_owned();
-    let case = query(web, move |web| load_bottle(web, &name).map(|(case, ..)| case)).await?;
+    let case = query(web, move |web| load_bottle(web, &name).map(|(case, _)| case)).await?;
     let conflict = |detail: String| Problem::new(StatusCode::CONFLICT, detail);
     let event = action.name();
     let Case { orchestrated: true, issue: Some(issue), .. } = &case else {

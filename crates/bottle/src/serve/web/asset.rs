@@ -1,11 +1,10 @@
-//! The files that the page is made of beside its text. They are part of the program, so there is nothing to install.
+//! Static files of the page. They are part of the program, so there is nothing to install.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 
 const DAY: &str = "max-age=86400";
 
-/// How it looks.
 pub(crate) async fn style() -> impl IntoResponse {
     let css = "text/css; charset=utf-8";
     ([(CONTENT_TYPE, css), (CACHE_CONTROL, DAY)], include_str!("style.css"))
@@ -17,10 +16,9 @@ pub(crate) async fn script() -> impl IntoResponse {
     ([(CONTENT_TYPE, js), (CACHE_CONTROL, DAY)], include_str!("live.js"))
 }
 
-/// The bottle.
 pub(crate) async fn icon() -> impl IntoResponse {
     ([(CONTENT_TYPE, "image/svg+xml"), (CACHE_CONTROL, DAY)], include_str!("icon.svg"))
 }
 
-/// Names this version of the files, so that a browser never mixes old and new.
+/// Version in the addresses of the files, so that a browser never mixes old and new ones.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -20,7 +20,6 @@ use super::{WebState, page};
 use crate::exit::Failure;
 use crate::serve::settings::{ServeSettings, read_secret};
 
-/// Shortest admin token.
 const TOKEN_MIN_CHARS: usize = 32;
 const SITE: &str = "sec-fetch-site";
 
@@ -37,7 +36,6 @@ pub(crate) enum Principal {
     Bearer,
 }
 
-/// Authentication of requests, and the sessions.
 #[derive(Debug)]
 pub(crate) struct Auth {
     token_file: Option<PathBuf>,
@@ -75,7 +73,6 @@ pub(crate) fn check(settings: &ServeSettings) -> Result<(), Failure> {
 }
 
 impl Auth {
-    /// Authentication as the settings define it.
     pub(crate) fn new(settings: &ServeSettings) -> Self {
         Self {
             token_file: settings.admin_token_file.clone(),
@@ -89,17 +86,14 @@ impl Auth {
         }
     }
 
-    /// Whether requests need authentication.
     pub(crate) fn is_guarded(&self) -> bool {
         self.token_file.is_some() || self.user_header.is_some()
     }
 
-    /// Whether there is a token to log in with.
     pub(crate) fn has_token(&self) -> bool {
         self.token_file.is_some()
     }
 
-    /// Whether the public address uses TLS.
     pub(crate) fn is_https(&self) -> bool {
         self.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
     }
@@ -122,12 +116,10 @@ impl Auth {
         Some(model::digest::hex(&mac.finalize().into_bytes()))
     }
 
-    /// Whether a form's token is the principal's.
     pub(crate) fn knows_form(&self, principal: &Principal, given: &str) -> bool {
         self.form_token(principal).is_some_and(|own| same(&fingerprint(&own), &fingerprint(given)))
     }
 
-    /// Whether a request may come from a page of this server.
     pub(crate) fn is_from_us(&self, headers: &HeaderMap) -> bool {
         let from = origin::OriginHeaders {
             site: text(headers, SITE),

@@ -12,14 +12,12 @@ use super::{Web, WebState, query};
 /// Smallest free space that is enough to record a run.
 const ROOM_MIN_BYTES: u64 = 256 << 20;
 
-/// Result of the readiness checks.
 #[derive(Debug, Serialize)]
 struct Readiness {
     database: &'static str,
     disk: &'static str,
 }
 
-/// Liveness: the process responds.
 pub(crate) async fn lives() -> &'static str {
     "ok\n"
 }

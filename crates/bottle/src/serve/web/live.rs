@@ -40,7 +40,6 @@ pub(crate) struct FollowParams {
     log: LogView,
 }
 
-/// Position of a log stream.
 struct Log {
     web: WebState,
     slug: String,

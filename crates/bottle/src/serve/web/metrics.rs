@@ -13,17 +13,14 @@ use super::rules::case_status::CaseStatus;
 use super::{STREAMS_MAX, Web, WebState, health, query};
 use crate::flow::bottle::Bottle;
 
-/// One number, or one per label.
+/// A gauge: one number, or one per value of a label.
 struct Metric {
     name: &'static str,
     help: &'static str,
-    kind: &'static str,
-    /// The label's name; unused where there is one value without a label.
-    label: &'static str,
+    label: Option<&'static str>,
     values: Vec<(String, f64)>,
 }
 
-/// Serves the metrics.
 pub(crate) async fn show(State(web): State<WebState>) -> Result<impl IntoResponse, Problem> {
     let text = query(&web, |web| Ok(render(&gather(web)?))).await?;
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
@@ -35,39 +32,32 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     let cases_by = CaseStatus::ALL.map(|of| (of.name().to_owned(), number(count(of))));
     let mut verdicts: BTreeMap<String, f64> = BTreeMap::new();
     let mut dollars = 0.0;
-    for (name, record) in Bottle::all(&web.service.home)? {
-        let Ok((bottle, record)) = record.and_then(|_| Bottle::open(&web.service.home, &name))
-        else {
-            continue;
-        };
+    for (_, loaded) in Bottle::all(&web.service.home)? {
+        let Ok((bottle, record)) = loaded else { continue };
         for run in web.closed.of_bottle(&bottle, &record) {
             let verdict = run.verdict.as_ref().map_or("none", |verdict| verdict.kind);
             *verdicts.entry(verdict.to_owned()).or_default() += 1.0;
             dollars += run.cost_usd.unwrap_or_default();
         }
     }
+    let labelled = |name, help, label, values| Metric { name, help, label: Some(label), values };
     let one = |value: f64| vec![(String::new(), value)];
-    let gauge = |name, help, values| Metric { name, help, kind: "gauge", label: "", values };
+    let gauge = |name, help, values| Metric { name, help, label: None, values };
     let unhandled = web.service.store.count_unhandled()?;
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let memory = host::proc::memory_bytes(&[own]);
+    let verdicts = verdicts.into_iter().collect();
     let streams = STREAMS_MAX - web.streams.available_permits();
     let version = vec![(super::asset::VERSION.to_owned(), 1.0)];
     Ok(vec![
-        Metric { label: "version", ..gauge("bot_bottle_info", "Version of the program.", version) },
-        Metric {
-            label: "state",
-            ..gauge("bot_bottle_cases", "Issues and bottles, by status.", cases_by.into())
-        },
+        labelled("bot_bottle_info", "Version of the program.", "version", version),
+        labelled("bot_bottle_cases", "Issues and bottles, by status.", "state", cases_by.into()),
         gauge(
             "bot_bottle_deliveries_unhandled",
             "Stored webhooks and user actions that are not handled yet.",
             one(u64_number(unhandled)),
         ),
-        Metric {
-            label: "verdict",
-            ..gauge("bot_bottle_runs", "Recorded runs, by verdict.", verdicts.into_iter().collect())
-        },
+        labelled("bot_bottle_runs", "Recorded runs, by verdict.", "verdict", verdicts),
         gauge("bot_bottle_cost_usd", "Known cost of the recorded runs.", one(dollars)),
         gauge("bot_bottle_streams", "Open event streams.", one(number(streams))),
         gauge("bot_bottle_memory_bytes", "Memory of this process.", one(u64_number(memory))),
@@ -81,13 +71,13 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
 
 fn render(list: &[Metric]) -> String {
     let mut text = String::new();
-    for Metric { name, help, kind, label, values } in list {
+    for Metric { name, help, label, values } in list {
         // Writing to a text cannot fail.
-        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge").ok();
         for (of, value) in values {
-            match label.is_empty() {
-                true => writeln!(text, "{name} {value}").ok(),
-                false => writeln!(text, "{name}{{{label}=\"{}\"}} {value}", escape(of)).ok(),
+            match label {
+                Some(label) => writeln!(text, "{name}{{{label}=\"{}\"}} {value}", escape(of)).ok(),
+                None => writeln!(text, "{name} {value}").ok(),
             };
         }
     }
@@ -114,7 +104,7 @@ mod tests {
     #[test]
     fn a_label_cannot_break_out_of_its_quotes() {
         let values = vec![("a\"} 1\nx{y=\"\\".to_owned(), 2.0)];
-        let metric = Metric { name: "m", help: "Help.", kind: "gauge", label: "l", values };
+        let metric = Metric { name: "m", help: "Help.", label: Some("l"), values };
         let text = render(&[metric]);
         assert_eq!(text, "# HELP m Help.\n# TYPE m gauge\nm{l=\"a\\\"} 1\\nx{y=\\\"\\\\\"} 2\n");
     }

@@ -42,15 +42,12 @@ use crate::serve::Service;
 const BODY_MAX_BYTES: usize = 256 * 1024;
 /// Longest time for receiving a form and storing its action.
 const SEND_LIMIT: Duration = Duration::from_secs(10);
-/// Concurrent event streams.
 const STREAMS_MAX: usize = 64;
-/// Concurrent diffs.
 const DIFFS_MAX: usize = 4;
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Shared state of all handlers.
 struct Web {
     service: Arc<Service>,
     auth: Auth,

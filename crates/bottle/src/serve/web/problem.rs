@@ -55,12 +55,10 @@ impl Problem {
         Self { kind: "about:blank", title, status: status.as_u16(), detail: detail.into() }
     }
 
-    /// The requested thing does not exist.
     pub(crate) fn missing(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// An invalid request.
     pub(crate) fn wrong(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
@@ -76,7 +74,6 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The error, for people.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

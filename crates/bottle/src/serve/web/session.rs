@@ -31,7 +31,6 @@ struct LoginSession {
     opened: Instant,
 }
 
-/// Recent login attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
     list: Mutex<VecDeque<Instant>>,
@@ -60,7 +59,6 @@ impl Sessions {
         })
     }
 
-    /// Ends a session.
     pub(crate) fn close(&self, id: &str) {
         let id = fingerprint(id);
         lock(&self.list).retain(|session| !same(&session.id, &id));
@@ -93,7 +91,6 @@ pub(crate) fn fingerprint(text: &str) -> Fingerprint {
     model::digest::sha256_bytes(text.as_bytes())
 }
 
-/// Compares in constant time.
 pub(crate) fn same(one: &Fingerprint, other: &Fingerprint) -> bool {
     one.ct_eq(other).into()
 }

@@ -8,7 +8,7 @@ use utoipa::{IntoParams, IntoResponses, ToSchema};
 
 use super::super::action::{READ_ONLY, parse_action, submit};
 use super::super::auth::Principal;
-use super::super::facts::case::{Case, load_bottle, load_cases};
+use super::super::facts::case::{BottleFacts, Case, load_bottle_facts, load_cases};
 use super::super::facts::run::RunSummary;
 use super::super::facts::timeline::{self, Moment};
 use super::super::problem::{Problem, Refusals};
@@ -121,12 +121,7 @@ pub(crate) async fn one(
     StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
 ) -> Result<Json<BottleDetail>, Problem> {
     let detail = query(&web, move |web| {
-        let (case, bottle, record) = load_bottle(web, &slug)?;
-        let events = match case.issue.as_ref().filter(|_| case.orchestrated) {
-            Some(issue) => web.service.store.work_events(&issue.key())?,
-            None => Vec::new(),
-        };
-        let runs = web.closed.of_bottle(&bottle, &record);
+        let BottleFacts { case, record, runs, events } = load_bottle_facts(web, &slug)?;
         Ok(BottleDetail {
             case,
             branch: record.branch.to_string(),

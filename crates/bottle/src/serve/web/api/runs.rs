@@ -102,9 +102,7 @@ pub(crate) async fn list(
 ) -> Result<Json<RunList>, Problem> {
     let runs = query(&web, |web| {
         let mut runs = Vec::new();
-        for (name, record) in Bottle::all(&web.service.home)? {
-            let Ok(record) = record else { continue };
-            let (bottle, _) = Bottle::open(&web.service.home, &name)?;
+        for (bottle, record) in Bottle::all(&web.service.home)?.into_iter().flat_map(|it| it.1) {
             runs.extend(web.closed.of_bottle(&bottle, &record));
         }
         runs.sort_by_cached_key(|run| cursor(run));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
+use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, WorkEvent, WorkItem, WorkRequest};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,12 +13,12 @@ use super::super::problem::Problem;
 use super::super::rules::case_status::CaseStatus;
 use super::super::rules::link::safe_href;
 use super::run::RunSummary;
-use crate::exit::Failure;
 use crate::flow::bottle::{Bottle, Record};
+use crate::flow::issue_row::issue_key;
 use crate::rules::forge_env::ForgeEnv;
 
 /// The work on an issue, a bottle, or both.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub(crate) struct Case {
     /// Its status.
     pub(crate) status: CaseStatus,
@@ -99,12 +99,10 @@ impl Case {
 }
 
 impl IssueSummary {
-    /// Cursor in a list of issues.
     pub(crate) fn cursor(&self) -> String {
         format!("{}/{}/{:020}", self.owner, self.repo, self.number)
     }
 
-    /// Its key in the database.
     pub(crate) fn key(&self) -> IssueKey {
         IssueKey { owner: self.owner.clone(), repo: self.repo.clone(), issue_number: self.number }
     }
@@ -114,26 +112,50 @@ impl IssueSummary {
 pub(crate) fn load_cases(web: &Web) -> Result<Vec<Case>, Problem> {
     let store = &web.service.store;
     let states = store.all()?;
-    let mut bottles: BTreeMap<String, Result<Record, Failure>> =
-        Bottle::all(&web.service.home)?.into_iter().collect();
+    let mut bottles: BTreeMap<_, _> = Bottle::all(&web.service.home)?.into_iter().collect();
     let mut cases = Vec::new();
     for work in store.works()? {
         let bottle = work.slug.as_ref().and_then(|slug| bottles.remove(slug));
         let state = states.iter().find(|state| state.key == work.key);
-        cases.push(case_of_work(web, &work, bottle.and_then(Result::ok).as_ref(), state));
+        let bottle = bottle.and_then(Result::ok);
+        cases.push(case_of_work(web, &work, bottle.as_ref(), state));
     }
-    cases.extend(bottles.into_iter().map(|(name, record)| match record {
-        Ok(record) => case_of_bottle(web, &record),
-        Err(failure) => unreadable(name, &failure),
+    cases.extend(bottles.into_iter().map(|(name, opened)| match opened {
+        Ok(bottle) => case_of_bottle(web, &bottle),
+        // A bottle with an unreadable record needs a person.
+        Err(failure) => Case {
+            status: CaseStatus::NeedsAttention,
+            reason: format!("its record cannot be read: {failure}"),
+            slug: Some(name),
+            ..Case::default()
+        },
     }));
     Ok(cases)
 }
 
-pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record), Problem> {
-    let (bottle, record) = Bottle::open(&web.service.home, slug)?;
+/// A bottle with its runs and its events, both oldest first.
+pub(crate) struct BottleFacts {
+    pub(crate) case: Case,
+    pub(crate) record: Record,
+    pub(crate) runs: Vec<Arc<RunSummary>>,
+    pub(crate) events: Vec<WorkEvent>,
+}
+
+pub(crate) fn load_bottle_facts(web: &Web, slug: &str) -> Result<BottleFacts, Problem> {
+    let (case, (bottle, record)) = load_bottle(web, slug)?;
+    let events = match case.issue.as_ref().filter(|_| case.orchestrated) {
+        Some(issue) => web.service.store.work_events(&issue.key())?,
+        None => Vec::new(),
+    };
+    let runs = web.closed.of_bottle(&bottle, &record);
+    Ok(BottleFacts { case, record, runs, events })
+}
+
+pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, (Bottle, Record)), Problem> {
+    let bottle = Bottle::open(&web.service.home, slug)?;
     let store = &web.service.store;
-    let work = match &record.forge {
-        Some(env) => store.work(&crate::flow::issue_row::issue_key(env))?,
+    let work = match &bottle.1.forge {
+        Some(env) => store.work(&issue_key(env))?,
         None => None,
     };
     // A work item that was just claimed does not have its bottle's name yet.
@@ -142,30 +164,31 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, Bottle, Record
     let case = match work.filter(is_ours) {
         Some(work) => {
             let state = store.get(&work.key)?;
-            case_of_work(web, &work, Some(&record), state.as_ref())
+            case_of_work(web, &work, Some(&bottle), state.as_ref())
         }
-        None => case_of_bottle(web, &record),
+        None => case_of_bottle(web, &bottle),
     };
-    Ok((case, bottle, record))
+    Ok((case, bottle))
 }
 
 pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
     let store = &web.service.store;
-    let IssueKey { owner, repo, issue_number } = key;
-    let none = || Problem::missing(format!("there is no work on {owner}/{repo}#{issue_number}"));
+    let none = || Problem::missing(format!("there is no work on {key}"));
     let work = store.work(key)?.ok_or_else(none)?;
-    let record = work.slug.as_ref().and_then(|slug| Bottle::open(&web.service.home, slug).ok());
+    let bottle = work.slug.as_ref().and_then(|slug| Bottle::open(&web.service.home, slug).ok());
     let state = store.get(key)?;
-    Ok(case_of_work(web, &work, record.as_ref().map(|(_, record)| record), state.as_ref()))
+    Ok(case_of_work(web, &work, bottle.as_ref(), state.as_ref()))
 }
 
 fn case_of_work(
     web: &Web,
     work: &WorkItem,
-    record: Option<&Record>,
+    bottle: Option<&(Bottle, Record)>,
     state: Option<&ForgeState>,
 ) -> Case {
-    let runs = record.map(|record| runs_of(web, record)).unwrap_or_default();
+    let runs = bottle.map(|(bottle, record)| web.closed.of_bottle(bottle, record));
+    let runs = runs.unwrap_or_default();
+    let record = bottle.map(|(_, record)| record);
     let agent = match (record, state, &work.request) {
         (Some(record), _, _) => record.agent.clone(),
         (None, _, WorkRequest::Start { agent, .. }) => agent.clone(),
@@ -195,19 +218,16 @@ fn case_of_work(
     }
 }
 
-fn case_of_bottle(web: &Web, record: &Record) -> Case {
-    let runs = runs_of(web, record);
+fn case_of_bottle(web: &Web, (bottle, record): &(Bottle, Record)) -> Case {
+    let runs = web.closed.of_bottle(bottle, record);
     let last = runs.last();
-    let key = record.forge.as_ref().map(crate::flow::issue_row::issue_key);
-    let issue = key.as_ref().map(|key| {
-        let links = Links::of(web, key, Some(record));
-        let pull = record.pull.map(|number| links.pull(number, &runs));
-        (links.issue(key, ""), pull)
+    let key = record.forge.as_ref().map(issue_key);
+    let links = key.as_ref().map(|key| Links::of(web, key, Some(record)));
+    let issue = links.as_ref().zip(key.as_ref()).map(|(links, key)| links.issue(key, ""));
+    let pull = record.pull.map(|number| match &links {
+        Some(links) => links.pull(number, &runs),
+        None => PullLink { number, url: None },
     });
-    let (issue, pull) = match issue {
-        Some((issue, pull)) => (Some(issue), pull),
-        None => (None, record.pull.map(|number| PullLink { number, url: None })),
-    };
     Case {
         status: CaseStatus::of_bottle(record.state),
         reason: last
@@ -221,38 +241,9 @@ fn case_of_bottle(web: &Web, record: &Record) -> Case {
         backend: Some(record.backend.to_string()),
         created_at: record.created_at,
         updated_at: last.map_or(record.created_at, |run| run.finished_at.unwrap_or(run.started_at)),
-        not_before: None,
-        destroy_at: None,
         cost_usd: total_cost(&runs),
         runs: run_names(record),
-        orchestrated: false,
-    }
-}
-
-/// A bottle with an unreadable record needs a person.
-fn unreadable(slug: String, failure: &Failure) -> Case {
-    Case {
-        status: CaseStatus::NeedsAttention,
-        reason: format!("its record cannot be read: {failure}"),
-        slug: Some(slug),
-        issue: None,
-        pull: None,
-        agent: String::new(),
-        backend: None,
-        created_at: Timestamp::UNIX_EPOCH,
-        updated_at: Timestamp::UNIX_EPOCH,
-        not_before: None,
-        destroy_at: None,
-        cost_usd: None,
-        runs: Vec::new(),
-        orchestrated: false,
-    }
-}
-
-fn runs_of(web: &Web, record: &Record) -> Vec<Arc<RunSummary>> {
-    match Bottle::open(&web.service.home, record.slug.as_str()) {
-        Ok((bottle, _)) => web.closed.of_bottle(&bottle, record),
-        Err(_) => Vec::new(),
+        ..Case::default()
     }
 }
 

@@ -117,7 +117,6 @@ impl ClosedRuns {
     }
 }
 
-/// A run that was found on disk.
 #[derive(Debug)]
 pub(crate) struct FoundRun {
     pub(crate) dir: RunDir,

@@ -22,7 +22,6 @@ pub(crate) struct Moment {
     pub(crate) status: Option<CaseStatus>,
 }
 
-/// The timeline of a work item.
 pub(crate) fn of_events(events: &[WorkEvent]) -> Vec<Moment> {
     let moment = |event: &WorkEvent| Moment {
         at: event.at,
@@ -33,7 +32,6 @@ pub(crate) fn of_events(events: &[WorkEvent]) -> Vec<Moment> {
     events.iter().map(moment).collect()
 }
 
-/// The timeline of a run.
 pub(crate) fn of_run(meta: &BottleRunRecord) -> Vec<Moment> {
     let mut list = Vec::new();
     let mut add = |at: Timestamp, what: &str, more: String| {

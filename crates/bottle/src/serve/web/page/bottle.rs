@@ -1,7 +1,5 @@
 //! `/bottles/<slug>`: one bottle with its runs, events and actions.
 
-use std::sync::Arc;
-
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
@@ -12,7 +10,7 @@ use orchestrator_db::WorkEvent;
 use serde::Deserialize;
 
 use super::super::auth::Principal;
-use super::super::facts::case::{Case, load_bottle};
+use super::super::facts::case::{BottleFacts, Case, load_bottle_facts};
 use super::super::facts::run::RunSummary;
 use super::super::facts::timeline;
 use super::super::rules::action::{PROMPT_MAX_CHARS, UserAction};
@@ -20,23 +18,12 @@ use super::super::rules::format;
 use super::super::{WebState, query};
 use super::{Sheet, ago, badge, fact, frame, home, line};
 
-/// Query of the page.
 #[derive(Debug, Deserialize)]
 pub(crate) struct BottleParams {
     /// The action that was accepted just before.
     requested: Option<UserAction>,
 }
 
-struct BottlePage {
-    seq: u64,
-    case: Case,
-    branch: String,
-    base_branch: String,
-    runs: Vec<Arc<RunSummary>>,
-    events: Vec<WorkEvent>,
-}
-
-/// Shows the page.
 pub(crate) async fn show(
     State(web): State<WebState>,
     Extension(principal): Extension<Principal>,
@@ -44,17 +31,9 @@ pub(crate) async fn show(
     params: Result<Query<BottleParams>, QueryRejection>,
 ) -> Response {
     let loaded = query(&web, move |web| {
-        let seq = web.service.store.last_event()?;
-        let (case, bottle, record) = load_bottle(web, &slug)?;
-        let events = match case.issue.as_ref().filter(|_| case.orchestrated) {
-            Some(issue) => web.service.store.work_events(&issue.key())?,
-            None => Vec::new(),
-        };
-        let runs = web.closed.of_bottle(&bottle, &record);
-        let (branch, base_branch) = (record.branch.to_string(), record.base_branch.to_string());
-        Ok(BottlePage { seq, case, branch, base_branch, runs, events })
+        Ok((web.service.store.last_event()?, load_bottle_facts(web, &slug)?))
     });
-    let loaded = match loaded.await {
+    let (seq, loaded) = match loaded.await {
         Ok(loaded) => loaded,
         Err(problem) => return super::problem(&web, &problem),
     };
@@ -63,18 +42,18 @@ pub(crate) async fn show(
     let sheet = Sheet {
         title: loaded.case.title(),
         main: render(&loaded, notice, form_token.as_deref(), host::clock::now()),
-        live: Some(format!("/live?after={}", loaded.seq)),
+        live: Some(format!("/live?after={seq}")),
     };
     frame(&web, Some(&principal), &sheet)
 }
 
 fn render(
-    loaded: &BottlePage,
+    loaded: &BottleFacts,
     notice: Option<&str>,
     form_token: Option<&str>,
     now: Timestamp,
 ) -> Markup {
-    let BottlePage { case, runs, .. } = loaded;
+    let BottleFacts { case, record, runs, events } = loaded;
     let slug = case.slug.clone().unwrap_or_default();
     html! {
         p.path { a href="/" { "Bottles" } " / " (slug) }
@@ -88,14 +67,14 @@ fn render(
             @if runs.is_empty() { p.hint { "No run yet." } }
             ul.runs { @for run in runs.iter().rev() { li { (run_row(run, now)) } } }
         }
-        @if !loaded.events.is_empty() {
-            section { h2 { "Events" } (super::timeline(&newest_first(&loaded.events), now)) }
+        @if !events.is_empty() {
+            section { h2 { "Events" } (super::timeline(&newest_first(events), now)) }
         }
         section {
             h2 { "Details" }
             dl.grid {
-                (fact("branch", &html! { code { (line(&loaded.branch)) } }))
-                (fact("for", &html! { code { (line(&loaded.base_branch)) } }))
+                (fact("branch", &html! { code { (line(record.branch.as_str())) } }))
+                (fact("for", &html! { code { (line(record.base_branch.as_str())) } }))
                 @if let Some(backend) = &case.backend { (fact("sandbox", &html! { (backend) })) }
                 (fact("began", &ago(case.created_at, now)))
                 (fact("as JSON", &html! { a href={ "/api/v1/bottles/" (slug) } { "bottle" } }))

@@ -11,16 +11,16 @@ use super::super::problem::Problem;
 use super::super::rules::diff::parse_patch;
 use super::line;
 
-/// More is for `git diff`.
+/// Largest shown part.
 const DIFF_MAX_BYTES: usize = 200 << 10;
 
-/// A patch, or as much of it as is shown.
+/// The shown part of a patch.
 pub(super) struct Patch {
     text: String,
     is_whole: bool,
 }
 
-/// Makes the patch from where the run began to what came out of it. A run without commits has none.
+/// Loads the patch from the run's start to its result; `None` without commits.
 pub(super) async fn load(web: &Web, found: &FoundRun) -> Result<Option<Patch>, Problem> {
     let tip = found.meta.evidence.as_ref().and_then(|evidence| evidence.tip.clone());
     let path = found.dir.repo();
@@ -39,7 +39,6 @@ fn format_of(sha: &Sha) -> ObjectFormat {
     if sha.as_str().len() == 64 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 }
 }
 
-/// Shows it.
 pub(super) fn render(patch: &Patch) -> Markup {
     html! {
         pre.diff tabindex="0" {

@@ -17,7 +17,6 @@ use super::{Sheet, ago, frame, line, link};
 /// Cases shown for each status; the API lists all.
 const SHOWN_MAX: usize = 100;
 
-/// Shows the page.
 pub(crate) async fn show(
     State(web): State<WebState>,
     Extension(principal): Extension<Principal>,

@@ -22,7 +22,6 @@ pub(crate) struct LoginParams {
     next: String,
 }
 
-/// Form of the page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LoginForm {
@@ -31,7 +30,6 @@ pub(crate) struct LoginForm {
     next: String,
 }
 
-/// Shows the form.
 pub(crate) async fn show(
     State(web): State<WebState>,
     next: Result<Query<LoginParams>, QueryRejection>,
@@ -40,7 +38,6 @@ pub(crate) async fn show(
     render(&web, &next, None)
 }
 
-/// Checks a token and opens a session.
 pub(crate) async fn log_in(
     State(web): State<WebState>,
     headers: HeaderMap,
@@ -81,7 +78,6 @@ pub(crate) async fn log_in(
     }
 }
 
-/// Ends the session.
 pub(crate) async fn log_out(
     State(web): State<WebState>,
     Extension(principal): Extension<Principal>,

@@ -7,13 +7,12 @@ pub(crate) mod home;
 pub(crate) mod login;
 pub(crate) mod run;
 
-use std::borrow::Cow;
-
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
-use model::escape::{escape_line, escape_terminal};
+// Both escape text: onto one line, and line by line.
+use model::escape::{escape_line as line, escape_terminal as lines};
 
 use super::asset::VERSION;
 use super::auth::Principal;
@@ -71,7 +70,6 @@ pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> 
     Html(page.into_string()).into_response()
 }
 
-/// Renders a problem.
 pub(crate) fn problem(web: &WebState, problem: &Problem) -> Response {
     let status = problem.status();
     let sheet = Sheet {
@@ -95,17 +93,6 @@ pub(crate) fn problem(web: &WebState, problem: &Problem) -> Response {
     response
 }
 
-/// Escapes text onto one line.
-fn line(text: &str) -> Cow<'_, str> {
-    escape_line(text)
-}
-
-/// Escapes text and keeps its lines.
-fn lines(text: &str) -> Cow<'_, str> {
-    escape_terminal(text)
-}
-
-/// A time relative to now.
 fn ago(at: Timestamp, now: Timestamp) -> Markup {
     let span = format::between(at, now);
     html! {
@@ -147,7 +134,6 @@ fn timeline(list: &[Moment], now: Timestamp) -> Markup {
     }
 }
 
-/// An entry in a list of facts.
 fn fact(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }

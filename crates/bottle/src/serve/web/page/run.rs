@@ -40,7 +40,6 @@ struct RunPage {
     signature: Value,
 }
 
-/// Query of the page.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RunParams {
     #[serde(default)]

@@ -35,7 +35,6 @@ pub(crate) enum ActionError {
 impl UserAction {
     pub(crate) const ALL: [Self; 3] = [Self::Freeze, Self::Resume, Self::Destroy];
 
-    /// The stored name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Freeze => "freeze",

@@ -7,10 +7,11 @@ use utoipa::ToSchema;
 use crate::flow::bottle::BottleState;
 
 /// Status of a case; the first ones are the most urgent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CaseStatus {
     /// It needs a person to continue.
+    #[default]
     NeedsAttention,
     /// It continues at a known time.
     Waiting,
@@ -25,7 +26,6 @@ pub(crate) enum CaseStatus {
 }
 
 impl CaseStatus {
-    /// All statuses, in order.
     pub(crate) const ALL: [Self; 6] = [
         Self::NeedsAttention,
         Self::Waiting,
@@ -58,41 +58,36 @@ impl CaseStatus {
 
     /// The name in JSON, metrics and CSS classes.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::NeedsAttention => "needs-attention",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Queued => "queued",
-            Self::Frozen => "frozen",
-            Self::Destroyed => "destroyed",
-        }
+        self.texts().0
     }
 
     /// The text of a badge.
     pub(crate) fn badge(self) -> &'static str {
         match self {
             Self::NeedsAttention => "needs you",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Queued => "queued",
-            Self::Frozen => "frozen",
-            Self::Destroyed => "destroyed",
+            other => other.name(),
         }
     }
 
     /// The heading of a group, and its meaning.
     pub(crate) fn heading(self) -> (&'static str, &'static str) {
+        let (_, heading, meaning) = self.texts();
+        (heading, meaning)
+    }
+
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::NeedsAttention => ("Needs you", "needs a person to continue"),
-            Self::Waiting => ("Waiting", "continues at a known time"),
-            Self::Running => ("Running", "an agent runs, or its work is being published"),
-            Self::Queued => ("Queued", "runs as soon as a slot is free"),
-            Self::Frozen => ("Frozen", "kept while people review"),
-            Self::Destroyed => ("Destroyed", "removed; the records stay"),
+            Self::NeedsAttention => ("needs-attention", "Needs you", "needs a person to continue"),
+            Self::Waiting => ("waiting", "Waiting", "continues at a known time"),
+            Self::Running => {
+                ("running", "Running", "an agent runs, or its work is being published")
+            }
+            Self::Queued => ("queued", "Queued", "runs as soon as a slot is free"),
+            Self::Frozen => ("frozen", "Frozen", "kept while people review"),
+            Self::Destroyed => ("destroyed", "Destroyed", "removed; the records stay"),
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

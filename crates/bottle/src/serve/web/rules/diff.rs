@@ -1,17 +1,12 @@
-//! A patch as lines that know what they are, so that a page can show them.
+//! Lines of a patch with their kinds, for the page.
 
-/// What a line of a patch is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// A file begins.
     File,
-    /// What git says about a file, and where a hunk begins.
+    /// Information of git about a file, or the start of a hunk.
     Note,
-    /// It came.
     Added,
-    /// It went.
     Removed,
-    /// It stayed.
     Context,
 }
 

@@ -15,12 +15,11 @@ pub(crate) fn span(secs: i64) -> String {
     }
 }
 
-/// Between two moments.
 pub(crate) fn between(from: Timestamp, to: Timestamp) -> String {
     span(to.as_second() - from.as_second())
 }
 
-/// A length of time in milliseconds, as a clock shows it.
+/// Formats a duration in milliseconds.
 pub(crate) fn clock(ms: u64) -> String {
     let secs = ms / 1000;
     match secs {
@@ -30,7 +29,7 @@ pub(crate) fn clock(ms: u64) -> String {
     }
 }
 
-/// Dollars, to the cent; less than that is said so.
+/// Formats dollars to the cent.
 pub(crate) fn dollars(usd: f64) -> String {
     match usd {
         usd if usd <= 0.0 => "$0".to_owned(),
@@ -39,7 +38,7 @@ pub(crate) fn dollars(usd: f64) -> String {
     }
 }
 
-/// Bytes, in the largest unit that leaves a whole number in front.
+/// Formats bytes in the largest unit of which there is one.
 pub(crate) fn bytes(count: u64) -> String {
     let mut rest = count;
     let mut tenths = 0;
@@ -56,7 +55,7 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{rest}.{tenths} TiB")
 }
 
-/// A number of things, with a thin gap between thousands.
+/// Formats a number with narrow spaces between thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
@@ -84,7 +83,6 @@ pub(crate) fn after(phase: Phase) -> &'static str {
     }
 }
 
-/// One thing, or several of them.
 pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
     match number {
         1 => format!("1 {one}"),

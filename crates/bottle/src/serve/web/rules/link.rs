@@ -1,6 +1,6 @@
 //! Addresses that a page may point to.
 
-/// An address that may stand in a link: one that a browser fetches and does not run.
+/// An address for a link: one that a browser fetches and does not run.
 pub(crate) fn safe_href(text: &str) -> Option<String> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
     let plain = |c: char| c.is_ascii_graphic() && !"\"'<>\\`".contains(c);

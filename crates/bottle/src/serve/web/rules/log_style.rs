@@ -4,7 +4,6 @@ use agent::{EventReader, Progress, Provider};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Rendering of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogStyle {
     /// Events of this provider are rendered as text.
@@ -13,7 +12,6 @@ pub(crate) enum LogStyle {
     Raw,
 }
 
-/// Requested view of a log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogView {

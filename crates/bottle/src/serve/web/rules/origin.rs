@@ -1,11 +1,11 @@
-//! Whether a request comes from this server's own page, and is meant for this server.
+//! Origin of a request: from this server's own page, and meant for this server.
 //!
-//! A page elsewhere can send forms here, and a name elsewhere can be pointed at this machine. The first is told by what
-//! browsers say about where a request comes from, the second by the name that they asked for.
+//! A page elsewhere can send forms here, and a name elsewhere can be pointed at this machine. The first shows in the headers
+//! about a request's origin, the second in the requested host name.
 
 use core::net::IpAddr;
 
-/// What a request says about where it comes from.
+/// Headers about the origin of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OriginHeaders<'a> {
     /// `Sec-Fetch-Site`.
@@ -14,10 +14,10 @@ pub(crate) struct OriginHeaders<'a> {
     pub(crate) origin: Option<&'a str>,
 }
 
-/// Whether the request may come from a page of ours. A browser that says nothing leaves it to the form's token.
+/// Whether a request may come from a page of ours. Without headers the form's token decides.
 pub(crate) fn is_ours(from: OriginHeaders<'_>, host: &str, public_url: Option<&str>) -> bool {
     match (from.site, from.origin) {
-        // `none` is a person who typed the address, which no form does.
+        // `none` is an address that a user typed, which no form sends.
         (Some(site), _) => site == "same-origin",
         // Because no page of ours sends a referrer, browsers without the header above send `null`.
         (None, None | Some("null")) => true,
@@ -28,8 +28,8 @@ pub(crate) fn is_ours(from: OriginHeaders<'_>, host: &str, public_url: Option<&s
     }
 }
 
-/// Whether the name that was asked for can be ours: an address, `localhost`, or the public name. Any other name may have
-/// been pointed at this machine by a stranger, whose page would then count as ours.
+/// Whether a host name can be ours: an address, `localhost`, or the public name. A stranger may have pointed any other
+/// name at this machine, and their page would count as ours.
 pub(crate) fn knows_host(host: &str, public_url: Option<&str>) -> bool {
     let name = without_port(host);
     let bare = name.trim_start_matches('[').trim_end_matches(']');
