@@ -79,7 +79,7 @@ pub(crate) fn run() -> ExitCode {
 /// Redacts the secrets of this home in the output. An unreadable file is reported where it is needed.
 fn hide_secrets() {
     let Ok(home) = Home::from_env() else { return };
-    let token = host::file::read_private(&home.token_file()).ok();
+    let token = host::file::read_private(&home.token_file).ok();
     let token = token.map(|bytes| Secret::new(String::from_utf8_lossy(&bytes).trim()));
     hide(all_secrets(&home).chain(token));
 }

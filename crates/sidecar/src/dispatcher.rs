@@ -227,15 +227,26 @@ impl Dispatcher {
         what: &str,
         read: Result<impl Serialize, ForgeError>,
     ) -> Result<Value, CallError> {
-        let target = format!("#{number}");
-        match read {
+        let texts = (format!("read {what}"), format!("could not read {what}"));
+        self.conclude(method, &format!("#{number}"), texts, read)
+    }
+
+    /// Records the result of a call; an error is appended to the second text.
+    fn conclude(
+        &self,
+        method: &str,
+        target: &str,
+        (done, failed): (String, String),
+        result: Result<impl Serialize, ForgeError>,
+    ) -> Result<Value, CallError> {
+        match result {
             Ok(found) => {
-                self.record(method, &target, CallOutcome::Done, format!("read {what}"))?;
-                render(&found)
+                self.record(method, target, CallOutcome::Done, done)?;
+                serde_json::to_value(&found)
+                    .map_err(|error| CallError::new(CallErrorKind::Internal, error.to_string()))
             }
             Err(error) => {
-                let sentence = format!("could not read {what}: {error}");
-                self.record(method, &target, CallOutcome::Failed, sentence)?;
+                self.record(method, target, CallOutcome::Failed, format!("{failed}: {error}"))?;
                 Err(CallError::new(CallErrorKind::Forge, error.to_string()))
             }
         }
@@ -258,22 +269,17 @@ impl Dispatcher {
         written: Result<WriteOutcome<impl Serialize>, ForgeError>,
     ) -> Result<Value, CallError> {
         let target = format!("#{}", thread.number());
-        match written {
-            Ok(WriteOutcome::Done(made)) => {
-                self.record(method, &target, CallOutcome::Done, format!("{done} {target}"))?;
-                render(&made)
-            }
+        let written = match written {
+            Ok(WriteOutcome::Done(made)) => Ok(made),
             Ok(WriteOutcome::Refused(WriteRefusal { reason, .. })) => {
                 let sentence = format!("refused {what} {target}: {reason}");
                 self.record(method, &target, CallOutcome::Refused, sentence.clone())?;
-                Err(CallError::new(CallErrorKind::Refused, sentence))
+                return Err(CallError::new(CallErrorKind::Refused, sentence));
             }
-            Err(error) => {
-                let sentence = format!("{what} {target} failed: {error}");
-                self.record(method, &target, CallOutcome::Failed, sentence)?;
-                Err(CallError::new(CallErrorKind::Forge, error.to_string()))
-            }
-        }
+            Err(error) => Err(error),
+        };
+        let texts = (format!("{done} {target}"), format!("{what} {target} failed"));
+        self.conclude(method, &target, texts, written)
     }
 
     fn signal_done(&self, status: DoneStatus, summary: &str) -> Result<Value, CallError> {
@@ -349,11 +355,6 @@ impl CallError {
     fn new(kind: CallErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
-}
-
-fn render(found: &impl Serialize) -> Result<Value, CallError> {
-    serde_json::to_value(found)
-        .map_err(|error| CallError::new(CallErrorKind::Internal, error.to_string()))
 }
 
 fn show_name(name: &str) -> String {

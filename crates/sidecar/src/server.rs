@@ -33,13 +33,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 const HEAD_MAX_BYTES: usize = 16 * 1024;
 
-/// The sidecar cannot serve.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    #[error("the sidecar's socket cannot be served")]
-    Listen(#[source] io::Error),
-}
+#[error("the sidecar's socket cannot be served")]
+pub struct ServeError(#[from] io::Error);
 
 /// Serves a socket until `stop` is ready. Calls that are in flight then are finished first, within ten seconds.
 pub async fn serve(
@@ -47,8 +43,8 @@ pub async fn serve(
     dispatcher: Arc<Dispatcher>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    listener.set_nonblocking(true).map_err(ServeError::Listen)?;
-    let listener = UnixListener::from_std(listener).map_err(ServeError::Listen)?;
+    listener.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(listener)?;
     let router = router(&dispatcher);
     let mut connections = JoinSet::new();
     tokio::select! {

@@ -39,7 +39,7 @@ pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
         KeyCommand::Rotate => {
             let old = load(&ring)?;
             // Signing needs the chain too, so no run that ends after this moment is signed by the old key.
-            let chain = HostChain::open(&home.host_chain(), host::clock::now()).or_general()?;
+            let chain = HostChain::open(&home.host_chain, host::clock::now()).or_general()?;
             let new = ring.rotate(host::clock::now()).or_general()?.public();
             drop(chain);
             ui.note(&format!("{} is replaced; what it signed still verifies", old.id()));

@@ -91,7 +91,7 @@ pub(crate) fn need_token(home: &Home) -> Result<Secret, Failure> {
     find_token(home)?.ok_or_else(|| {
         Failure::usage(format!(
             "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
-            home.token_file().display()
+            home.token_file.display()
         ))
     })
 }
@@ -100,7 +100,7 @@ fn find_token(home: &Home) -> Result<Option<Secret>, Failure> {
     if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.trim().is_empty()) {
         return Ok(Some(Secret::new(token.trim())));
     }
-    match host::file::read_private(&home.token_file()) {
+    match host::file::read_private(&home.token_file) {
         Ok(bytes) => {
             let token = String::from_utf8_lossy(&bytes).trim().to_owned();
             Ok((!token.is_empty()).then(|| Secret::new(token)))

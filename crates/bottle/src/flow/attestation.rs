@@ -45,8 +45,8 @@ const SIGNED: u32 = 0o444;
 
 /// Writes the note that the statements of a run are not signed yet. A failure is reported and stops nothing.
 pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
-    let note = home.owed().join(dir.id().as_str());
-    let folder = DirBuilder::new().recursive(true).mode(0o700).create(home.owed()).or_general();
+    let note = home.unsigned.join(dir.id().as_str());
+    let folder = DirBuilder::new().recursive(true).mode(0o700).create(&home.unsigned).or_general();
     let written = folder.and_then(|()| {
         host::file::write_atomic(&note, bottle.slug().as_str().as_bytes(), UNSIGNED).or_general()
     });
@@ -57,7 +57,7 @@ pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
 
 /// Makes and signs all statements that have a note. It never fails: a statement that cannot be signed keeps its note.
 pub(crate) fn settle_statements(ui: &Ui, home: &Home) {
-    let Ok(entries) = fs::read_dir(home.owed()) else { return };
+    let Ok(entries) = fs::read_dir(&home.unsigned) else { return };
     let mut notes: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     // An incomplete note of a crash begins with a dot, as no run does; its run is not closed.
     notes.retain(|note| !name_of(note).starts_with('.'));
@@ -81,13 +81,13 @@ enum Settled {
 
 fn settle(home: &Home, note: &Path) -> Result<Settled, Failure> {
     let slug = fs::read_to_string(note).or_general()?;
-    let dir = home.bottles().join(slug.trim()).join("runs").join(name_of(note));
+    let dir = home.bottles.join(slug.trim()).join("runs").join(name_of(note));
     let dir = RunDir::open(&dir).or_general()?;
     if !dir.is_closed() {
         return Ok(Settled::NotYet);
     }
     // Held to the end: two commands that settle the same run do so one after the other.
-    let mut chain = HostChain::open(&home.host_chain(), host::clock::now()).or_general()?;
+    let mut chain = HostChain::open(&home.host_chain, host::clock::now()).or_general()?;
     let mut bundle = link(&dir, &mut chain)?;
     let settled = sign(home, &dir, &mut bundle)?;
     drop(chain);

@@ -123,12 +123,11 @@ impl Record {
 impl Bottle {
     /// Creates a bottle. Creating the folder claims the name, so two starts never get the same one.
     pub(crate) fn create(home: &Home, label: &str) -> Result<Self, Failure> {
-        let folder = home.bottles();
-        fs::create_dir_all(&folder).or_general()?;
+        fs::create_dir_all(&home.bottles).or_general()?;
         for attempt in 1..=ATTEMPTS {
             let slug = next_slug(label, attempt)
                 .ok_or_else(|| Failure::usage(format!("'{label}' cannot be a bottle's name")))?;
-            let path = folder.join(slug.as_str());
+            let path = home.bottles.join(slug.as_str());
             match host::file::create_dir_exclusive(&path) {
                 Ok(()) => return Ok(Self { slug, path }),
                 Err(host::file::FileError::Exists { .. }) => {}
@@ -142,7 +141,7 @@ impl Bottle {
 
     pub(crate) fn open(home: &Home, name: &str) -> Result<(Self, Record), Failure> {
         let slug = Slug::parse(name).or_exit(BottleExit::NotFound)?;
-        let path = home.bottles().join(slug.as_str());
+        let path = home.bottles.join(slug.as_str());
         let bottle = Self { slug, path };
         let path = bottle.record_path();
         let failed = |what: String| Failure::new(BottleExit::General, what);
@@ -164,7 +163,7 @@ impl Bottle {
 
     /// All bottles, by name; an unreadable record comes as its failure.
     pub(crate) fn all(home: &Home) -> Result<Vec<NamedBottle>, Failure> {
-        let entries = if_found(fs::read_dir(home.bottles()))?;
+        let entries = if_found(fs::read_dir(&home.bottles))?;
         let mut names: Vec<String> = entries
             .into_iter()
             .flatten()
@@ -246,7 +245,7 @@ pub(crate) fn agent_box(dir: &RunDir) -> Result<BoxDir, Failure> {
 /// Finds a run by its name, or the start of it, in any bottle.
 pub(crate) fn find_run(home: &Home, name: &str) -> Result<Option<RunDir>, Failure> {
     for (slug, _) in Bottle::all(home)? {
-        if let Ok(found) = run_dir::find(&home.bottles().join(slug).join("runs"), name) {
+        if let Ok(found) = run_dir::find(&home.bottles.join(slug).join("runs"), name) {
             return Ok(Some(found));
         }
     }

@@ -27,6 +27,19 @@ pub(crate) struct Home {
     root: PathBuf,
     /// Folder of the programs that `forklift agents install` installs.
     pub(crate) programs: PathBuf,
+    /// Folder of all bottles; `cellar` on disk, because `bottles` has the manifests.
+    pub(crate) bottles: PathBuf,
+    pub(crate) mirrors: PathBuf,
+    /// Repositories that `serve` creates to make bottles from.
+    pub(crate) sources: PathBuf,
+    pub(crate) database: PathBuf,
+    /// Held by the process that serves.
+    pub(crate) serve_lock: PathBuf,
+    pub(crate) host_chain: PathBuf,
+    /// Runs whose statements are not signed yet, one file for each.
+    pub(crate) unsigned: PathBuf,
+    pub(crate) hooks: PathBuf,
+    pub(crate) token_file: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +49,7 @@ pub(crate) enum ManifestKind {
 }
 
 impl ManifestKind {
-    pub(crate) fn folder(self) -> &'static str {
-        match self {
-            Self::Agents => "agents",
-            Self::Bottles => "bottles",
-        }
-    }
-
-    pub(crate) fn noun(self) -> &'static str {
+    fn noun(self) -> &'static str {
         match self {
             Self::Agents => "agent",
             Self::Bottles => "bottle",
@@ -55,67 +61,36 @@ impl Home {
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let home = host::env::home().ok_or_else(|| Failure::usage("HOME is not set"))?;
         let dirs = Dirs::from_env().or_exit(BottleExit::Usage)?;
-        Ok(Self {
-            root: home.join(".bot-bottle"),
-            programs: dirs.data_home().join("bottleworks/agents"),
-        })
+        Ok(Self::new(home.join(".bot-bottle"), dirs.data_home().join("bottleworks/agents")))
+    }
+
+    fn new(root: PathBuf, programs: PathBuf) -> Self {
+        Self {
+            programs,
+            bottles: root.join("cellar"),
+            mirrors: root.join("cache/mirrors"),
+            sources: root.join("cache/sources"),
+            database: root.join("bot-bottle.db"),
+            serve_lock: root.join("serve.lock"),
+            host_chain: root.join("attest/runs.jsonl"),
+            unsigned: root.join("attest/pending"),
+            hooks: root.join("hooks"),
+            token_file: root.join("forge-token"),
+            root,
+        }
     }
 
     #[cfg(test)]
     pub(crate) fn at(root: &std::path::Path) -> Self {
-        Self { root: root.to_path_buf(), programs: root.join("programs") }
-    }
-
-    /// Folder of all bottles; `cellar` on disk, because `bottles` has the manifests.
-    pub(crate) fn bottles(&self) -> PathBuf {
-        self.root.join("cellar")
-    }
-
-    pub(crate) fn mirrors(&self) -> PathBuf {
-        self.root.join("cache/mirrors")
-    }
-
-    pub(crate) fn database(&self) -> PathBuf {
-        self.root.join("bot-bottle.db")
-    }
-
-    /// Repositories that `serve` creates to make bottles from.
-    pub(crate) fn sources(&self) -> PathBuf {
-        self.root.join("cache/sources")
-    }
-
-    /// Held by the process that serves.
-    pub(crate) fn serve_lock(&self) -> PathBuf {
-        self.root.join("serve.lock")
-    }
-
-    pub(crate) fn attest_dir(&self) -> PathBuf {
-        self.root.join("attest")
+        Self::new(root.to_path_buf(), root.join("programs"))
     }
 
     pub(crate) fn keyring(&self) -> Keyring {
-        Keyring::new(self.attest_dir())
-    }
-
-    pub(crate) fn host_chain(&self) -> PathBuf {
-        self.attest_dir().join("runs.jsonl")
-    }
-
-    /// Runs whose statements are not signed yet, one file for each.
-    pub(crate) fn owed(&self) -> PathBuf {
-        self.attest_dir().join("pending")
-    }
-
-    pub(crate) fn hooks(&self) -> PathBuf {
-        self.root.join("hooks")
-    }
-
-    pub(crate) fn token_file(&self) -> PathBuf {
-        self.root.join("forge-token")
+        Keyring::new(self.root.join("attest"))
     }
 
     pub(crate) fn manifest_dir(&self, kind: ManifestKind) -> PathBuf {
-        self.root.join(kind.folder())
+        self.root.join(format!("{}s", kind.noun()))
     }
 
     /// The file of a manifest. The name is checked: it becomes part of a path.

@@ -92,14 +92,14 @@ impl HookSite {
 
     fn file(&self, home: &Home) -> Result<PathBuf, Failure> {
         let odd = || Failure::usage(format!("'{}' cannot be the name of a file", self.place.repo));
-        Ok(home.hooks().join(self.place.file().ok_or_else(odd)?))
+        Ok(home.hooks.join(self.place.file().ok_or_else(odd)?))
     }
 }
 
 /// All webhooks of this home. An unreadable file is an error: a receiver without the secret would refuse true deliveries.
 pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<HookFile>, Failure> {
     let mut hooks = Vec::new();
-    let mut folders = vec![home.hooks()];
+    let mut folders = vec![home.hooks.clone()];
     while let Some(folder) = folders.pop() {
         let entries = if_found(std::fs::read_dir(&folder))?;
         for path in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
@@ -131,9 +131,9 @@ pub(crate) fn hook_secrets(
 }
 
 async fn lock(home: &Home) -> Result<FileLock, Failure> {
-    make_folder(&home.hooks())?;
+    make_folder(&home.hooks)?;
     let kind = LockKind::Exclusive { note: "bot-bottle hook" };
-    FileLock::acquire(&home.hooks().join("lock"), kind, LOCK_WAIT).await.or_general()
+    FileLock::acquire(&home.hooks.join("lock"), kind, LOCK_WAIT).await.or_general()
 }
 
 fn load(path: &Path) -> Result<Option<HookFile>, Failure> {

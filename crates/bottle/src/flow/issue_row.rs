@@ -10,7 +10,7 @@ use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::ForgeEnv;
 
 pub(crate) fn open_store(home: &Home) -> Result<SqliteForgeStateStore, Failure> {
-    SqliteForgeStateStore::open(&home.database()).or_general()
+    SqliteForgeStateStore::open(&home.database).or_general()
 }
 
 pub(crate) fn issue_key(env: &ForgeEnv) -> IssueKey {

@@ -99,14 +99,14 @@ impl Source {
     }
 
     pub(crate) fn mirror(&self, home: &Home) -> PathBuf {
-        home.mirrors().join(format!("{}.git", repo_key(&self.repo)))
+        home.mirrors.join(format!("{}.git", repo_key(&self.repo)))
     }
 }
 
 /// Locks a repository for a fetch: two concurrent ones would conflict over refs.
 async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
-    std::fs::create_dir_all(home.mirrors()).or_general()?;
-    let path = home.mirrors().join(format!("{}.fetch", repo_key(repo)));
+    std::fs::create_dir_all(&home.mirrors).or_general()?;
+    let path = home.mirrors.join(format!("{}.fetch", repo_key(repo)));
     let kind = LockKind::Exclusive { note: "fetch" };
     FileLock::acquire(&path, kind, FETCH_LIMIT * 2).await.or_general()
 }

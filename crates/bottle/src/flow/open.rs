@@ -267,7 +267,7 @@ impl RunBuilder<'_> {
             manifest: if resumes_session { "" } else { &self.resolved.manifest.prompt },
             task: &self.request.prompt,
             branch: pins.branch.as_str(),
-            news: Some(news),
+            news,
             forge: forge.map(|(access, assignment)| ForgePart {
                 issue: access.env.issue,
                 pull: access.env.pull,

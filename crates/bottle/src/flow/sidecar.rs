@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use guest::{BOX_DIR, FORGE_COMMAND, FORGE_PORT, FORGE_SOCKET_FILE};
@@ -42,56 +42,40 @@ const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CE
 #[derive(Debug, Clone)]
 pub(crate) struct SidecarPlace {
     folder: PathBuf,
-    queue: PathBuf,
-    guest: PathBuf,
+    /// Held while the sidecar lives.
+    pub(super) lock: PathBuf,
+    /// Written when it serves: its process.
+    pub(super) ready: PathBuf,
+    /// Written when it ends in good order.
+    pub(super) stopped: PathBuf,
+    log: PathBuf,
+    command: PathBuf,
+    pub(super) queue: PathBuf,
+    /// The folder that the box sees, with the socket in it.
+    pub(super) guest: PathBuf,
 }
 
 impl SidecarPlace {
     pub(crate) fn of(dir: &RunDir) -> Result<Self, Failure> {
+        let folder = dir.path().join("sidecar");
         Ok(Self {
-            folder: dir.path().join("sidecar"),
+            lock: folder.join("lock"),
+            ready: folder.join("ready.json"),
+            stopped: folder.join("stopped"),
+            log: folder.join("sidecar.log"),
+            command: folder.join("command"),
+            folder,
             queue: dir.path().join("queue"),
             guest: agent_box(dir)?.path().join("guest"),
         })
-    }
-
-    /// Held while the sidecar lives.
-    pub(crate) fn lock(&self) -> PathBuf {
-        self.folder.join("lock")
-    }
-
-    /// Written when it serves: its process.
-    pub(crate) fn ready(&self) -> PathBuf {
-        self.folder.join("ready.json")
-    }
-
-    /// Written when it ends in good order.
-    pub(crate) fn stopped(&self) -> PathBuf {
-        self.folder.join("stopped")
-    }
-
-    pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join("sidecar.log")
-    }
-
-    pub(crate) fn queue(&self) -> &Path {
-        &self.queue
-    }
-
-    /// The folder that the box sees, with the socket in it.
-    pub(crate) fn guest(&self) -> &Path {
-        &self.guest
-    }
-
-    fn command(&self) -> PathBuf {
-        self.folder.join("command")
     }
 
     /// Adds to a plan what the box needs to reach the sidecar: the relay for HTTP, and the command on its path.
     pub(crate) fn fit(&self, plan: &mut engine::agent_plan::AgentPlan) {
         let listen = ([127, 0, 0, 1], FORGE_PORT).into();
         plan.sidecars.push(BoxRelay { listen, socket: FORGE_SOCKET_FILE.to_owned() });
-        plan.programs.push(ProgramMount { host: self.command(), inside: COMMAND_DIR.to_owned() });
+        plan.programs
+            .push(ProgramMount { host: self.command.clone(), inside: COMMAND_DIR.to_owned() });
         let path = plan.env.get("PATH").map_or(SYSTEM_PATH, String::as_str);
         plan.env.insert("PATH".to_owned(), format!("{COMMAND_DIR}:{path}"));
     }
@@ -99,15 +83,15 @@ impl SidecarPlace {
     /// Starts it and waits until it serves. The variables and the token are in its environment and nowhere else.
     pub(crate) async fn start(&self, dir: &RunDir, access: &ForgeAccess) -> Result<(), Failure> {
         self.lay_out()?;
-        let lock = FileLock::try_acquire(&self.lock(), LockKind::Exclusive { note: "sidecar" });
+        let lock = FileLock::try_acquire(&self.lock, LockKind::Exclusive { note: "sidecar" });
         let lock = lock.or_general()?;
-        let log = fs::File::create(self.log()).or_general()?;
+        let log = fs::File::create(&self.log).or_general()?;
         spawn_detached(&command(dir, access)?, lock.into_file(), log).or_general()?;
         let started = host::clock::monotonic();
-        while !self.ready().exists() {
+        while !self.ready.exists() {
             let is_gone = !self.is_alive()?;
             if is_gone || started.elapsed() > READY_LIMIT {
-                let log = fs::read_to_string(self.log()).unwrap_or_default();
+                let log = fs::read_to_string(&self.log).unwrap_or_default();
                 let last = log.lines().last().unwrap_or("it said nothing");
                 let message = format!("the forge sidecar does not serve: {last}");
                 return Err(Failure::new(BottleExit::General, message));
@@ -122,38 +106,38 @@ impl SidecarPlace {
             (&self.folder, 0o700),
             (&self.queue, 0o700),
             (&self.guest, 0o755),
-            (&self.command(), 0o755),
+            (&self.command, 0o755),
         ] {
             fs::create_dir_all(folder).or_general()?;
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).or_general()?;
         }
         let script =
             format!("#!/bin/sh\nexec {BOX_DIR}/{} {FORGE_COMMAND} \"$@\"\n", guest::BINARY_FILE);
-        write_transient(&self.command().join(FORGE_COMMAND), script.as_bytes(), 0o755).or_general()
+        write_transient(&self.command.join(FORGE_COMMAND), script.as_bytes(), 0o755).or_general()
     }
 
     pub(crate) fn is_alive(&self) -> Result<bool, Failure> {
-        match self.lock().exists() {
-            true => host::lock::is_held(&self.lock()).or_general(),
+        match self.lock.exists() {
+            true => host::lock::is_held(&self.lock).or_general(),
             false => Ok(false),
         }
     }
 
     /// Whether it ended before it was told to.
     pub(crate) fn has_died(&self) -> Result<bool, Failure> {
-        Ok(self.ready().exists() && !self.is_alive()? && !self.stopped().exists())
+        Ok(self.ready.exists() && !self.is_alive()? && !self.stopped.exists())
     }
 
     /// Ends it, and waits until it has finished the calls that are in flight.
     pub(crate) async fn stop(&self) -> Result<(), Failure> {
-        if let Ok(bytes) = fs::read(self.ready())
+        if let Ok(bytes) = fs::read(&self.ready)
             && let Ok(process) = serde_json::from_slice::<ProcessHandle>(&bytes)
         {
             send_signal(&process, Signal::TERM).or_general()?;
         }
         if self.is_alive()? {
-            let lock = self.lock();
-            let ended = tokio::time::timeout(STOP_LIMIT, host::lock::wait_released(&lock)).await;
+            let released = host::lock::wait_released(&self.lock);
+            let ended = tokio::time::timeout(STOP_LIMIT, released).await;
             let late = |_| Failure::new(BottleExit::General, "the forge sidecar does not end");
             ended.map_err(late)?.or_general()?;
         }

@@ -61,11 +61,11 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
     let dir = RunDir::open(path).or_general()?;
     let place = SidecarPlace::of(&dir)?;
     let inherited = File::from(io::stdin().as_fd().try_clone_to_owned().or_general()?);
-    let lock = FileLock::from_inherited(inherited, &place.lock(), "sidecar").or_general()?;
+    let lock = FileLock::from_inherited(inherited, &place.lock, "sidecar").or_general()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().or_general()?;
     runtime.block_on(serve(&dir, &place))?;
-    write_atomic(&place.stopped(), b"", 0o600).or_general()?;
+    write_atomic(&place.stopped, b"", 0o600).or_general()?;
     runtime.shutdown_background();
     drop(lock);
     Ok(())
@@ -85,15 +85,15 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     let scope = Scope { issue: env.issue, pulls: BTreeSet::from_iter(env.pull) };
     let scoped = Arc::new(ScopedForge::new(forge, scope, Arc::clone(&redactor)));
     let log = open_log(dir, &redactor)?;
-    let queue = DoneQueue::open(place.queue(), dir.id().as_str()).or_general()?;
+    let queue = DoneQueue::open(&place.queue, dir.id().as_str()).or_general()?;
     let limits = CallLimits::default();
     let dispatcher =
         Dispatcher::new(scoped, Arc::new(OperationCallLog(log)), queue, redactor, limits);
-    let listener = bind(place.guest()).or_general()?;
+    let listener = bind(&place.guest).or_general()?;
     let cancel = cancel_on_signals().or_general()?;
     let me = ProcessHandle::current().or_general()?;
     let me = serde_json::to_vec(&me).or_exit(BottleExit::Internal)?;
-    write_atomic(&place.ready(), &me, 0o600).or_general()?;
+    write_atomic(&place.ready, &me, 0o600).or_general()?;
     let stop = async {
         tokio::select! {
             _reason = cancel.cancelled() => {}

@@ -123,16 +123,16 @@ fn check_host_chain(
     verified: &VerifiedBundle,
 ) -> Result<VerificationCheck, Failure> {
     let inside = |path: &Path| path.canonicalize().ok();
-    match (inside(dir.path()), inside(&home.bottles())) {
+    match (inside(dir.path()), inside(&home.bottles)) {
         (Some(dir), Some(bottles)) if dir.starts_with(&bottles) => {}
         _ => return Ok(not_checked("host chain", "the run is not in this home")),
     }
-    let chain = RunChain::load(&home.host_chain()).map_err(|error| model::error_chain(&error));
+    let chain = RunChain::load(&home.host_chain).map_err(|error| model::error_chain(&error));
     let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());
     let links = links.unwrap_or_default();
     let kept = links
         .iter()
-        .map(|link| observe_kept(&home.bottles().join(&link.bottle).join("runs").join(&link.run)))
+        .map(|link| observe_kept(&home.bottles.join(&link.bottle).join("runs").join(&link.run)))
         .collect();
     let (mut missing, mut unlinked) = (Vec::new(), Vec::new());
     for (_, opened) in Bottle::all(home)? {

@@ -13,6 +13,7 @@ use model::verdict::Ended;
 use serde_json::{Map, Value, json};
 use sidecar::DoneStatus;
 
+use super::judge::Verdict;
 use super::leak::{ScanOutcome, ScanReport};
 use crate::flow::run_record::{BottleRunRecord, SidecarEnd, WatchdogReason};
 
@@ -125,21 +126,21 @@ fn dependencies(meta: &BottleRunRecord) -> Vec<Resource> {
     list.push(Resource::new("guest", "sha256", &seal.guest_sha256));
     if let Some(image) = &seal.image {
         let id = image.id.as_deref().and_then(|id| id.strip_prefix("sha256:"));
-        let known = id.map(|id| Resource::new("image", "sha256", id));
-        let unknown = || Resource { name: Some("image".to_owned()), ..Resource::default() };
-        list.push(known.unwrap_or_else(unknown).with("name", json!(image.name)));
+        list.push(resource("image", id).with("name", json!(image.name)));
     }
     if let Some(program) = &seal.program {
-        let known = program.lock_sha256.as_ref().map(|lock| Resource::new("agent", "sha256", lock));
-        let unknown = || Resource { name: Some("agent".to_owned()), ..Resource::default() };
+        let known = resource("agent", program.lock_sha256.as_deref());
         let uri =
             Some(format!("pkg:npm/{}@{}", program.package.replace('@', "%40"), program.version));
-        list.push(
-            Resource { uri, ..known.unwrap_or_else(unknown) }
-                .with("version", json!(program.version)),
-        );
+        list.push(Resource { uri, ..known }.with("version", json!(program.version)));
     }
     list
+}
+
+/// A resource whose digest may be unknown.
+fn resource(name: &str, sha256: Option<&str>) -> Resource {
+    let unknown = || Resource { name: Some(name.to_owned()), ..Resource::default() };
+    sha256.map_or_else(unknown, |digest| Resource::new(name, "sha256", digest))
 }
 
 fn bottle_run(witness: &Witness<'_>) -> BottleRun {
@@ -152,7 +153,7 @@ fn bottle_run(witness: &Witness<'_>) -> BottleRun {
         run: meta.run.to_string(),
         bottle: meta.slug.to_string(),
         exit: exit(meta),
-        verdict: meta.verdict.as_ref().and_then(|verdict| word(&json!(verdict)["kind"])),
+        verdict: meta.verdict.as_ref().map(Verdict::kind),
         watchdog_fired: meta.watchdog.is_some(),
         watchdog_reason: meta.watchdog.and_then(|reason| word(&json!(reason))),
         signal_done: meta.done.as_ref().map(|event| SignalDone {

@@ -116,7 +116,7 @@ fn wrong(name: &'static str, value: &str, rule: &str) -> ForgeEnvFault {
 }
 
 /// Whether a text can be the name of a repository, an owner, or a group of an owner.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && text.chars().all(plain) && !text.starts_with('.')
 }

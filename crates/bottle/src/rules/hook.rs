@@ -4,7 +4,7 @@ use forge::ForgeKind;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::forge_env::web_of_api;
+use super::forge_env::{is_name, web_of_api};
 
 const VERSION: u32 = 1;
 
@@ -60,11 +60,7 @@ impl HookPlace {
     /// The file below the folder of hooks: `<host>/<owner>/<repo>.json`; `None` for unsafe names.
     pub(crate) fn file(&self) -> Option<String> {
         let host = self.host.replace(':', "_");
-        let plain = |part: &str| {
-            let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
-        };
-        let parts_fit = plain(&host) && self.repo.split('/').all(plain);
+        let parts_fit = is_name(&host) && self.repo.split('/').all(is_name);
         (parts_fit && self.repo.contains('/')).then(|| format!("{host}/{}.json", self.repo))
     }
 }

@@ -6,6 +6,7 @@ use merge::pattern::PathPatterns;
 use model::exit::BottleExit;
 use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sidecar::DoneStatus;
 
 use super::leak::ScanReport;
@@ -30,6 +31,11 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// The serialised tag.
+    pub(crate) fn kind(&self) -> String {
+        json!(self)["kind"].as_str().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Publish => "the work holds".to_owned(),

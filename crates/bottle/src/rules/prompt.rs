@@ -10,7 +10,7 @@ pub(crate) struct BottlePrompt<'a> {
     pub(crate) manifest: &'a str,
     pub(crate) task: &'a str,
     pub(crate) branch: &'a str,
-    pub(crate) news: Option<BranchChanges>,
+    pub(crate) news: BranchChanges,
     pub(crate) forge: Option<ForgePart<'a>>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn render_prompt(briefing: &BottlePrompt<'_>) -> String {
          remotes: what you commit is taken out and judged after you have ended.",
         briefing.branch
     ));
-    parts.extend(briefing.news.as_ref().and_then(render_news));
+    parts.extend(render_news(&briefing.news));
     if let Some(forge) = &briefing.forge {
         parts.extend(render_thread(forge.thread));
         parts.extend(render_left_out(forge.left_out));

@@ -34,8 +34,7 @@ pub(crate) fn start(settings: &ServeSettings, home: &Home) {
 
 /// Secrets to redact. An unreadable file is reported where it is needed.
 fn secrets_of(settings: &ServeSettings, home: &Home) -> Vec<Secret> {
-    let usual = home.token_file();
-    let own = settings.admin_token_file.iter().chain([&usual]);
+    let own = settings.admin_token_file.iter().chain([&home.token_file]);
     let of_forges =
         settings.forges.iter().flat_map(|forge| [&forge.token_file, &forge.secret_file]);
     let files = own.chain(of_forges.flatten());

@@ -47,14 +47,14 @@ pub(crate) async fn run(ui: &Ui, home: Home, settings: ServeSettings) -> Result<
     web::check(&settings)?;
     let lock = lock_home(&home)?;
     let repos = Repos::load(&settings, &home)?;
-    let store = SqliteForgeStateStore::open(&home.database()).or_general()?;
+    let store = SqliteForgeStateStore::open(&home.database).or_general()?;
     let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
         Failure::usage(format!("could not listen on {}: {error}", settings.listen))
     })?;
     let address = listener.local_addr().or_general()?;
     check_repos(ui, &repos, &settings).await?;
     let arrived = Arc::new(Notify::new());
-    let own = SqliteForgeStateStore::open(&home.database()).or_general()?;
+    let own = SqliteForgeStateStore::open(&home.database).or_general()?;
     let inbox = Inbox::open(own, Arc::clone(&arrived));
     let service = Arc::new(Service { home, settings, repos, store, inbox, arrived });
     let stop = cancel_on_signals().or_general()?;
@@ -98,11 +98,11 @@ fn router(service: &Arc<Service>) -> axum::Router {
 
 /// Locks the home: two servers would both take over the other one's claims.
 fn lock_home(home: &Home) -> Result<FileLock, Failure> {
-    let path = home.serve_lock();
+    let path = &home.serve_lock;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).or_general()?;
     }
-    let taken = FileLock::try_acquire(&path, LockKind::Exclusive { note: "bot-bottle serve" });
+    let taken = FileLock::try_acquire(path, LockKind::Exclusive { note: "bot-bottle serve" });
     taken.map_err(|error| match error {
         LockError::Held { holder, .. } => {
             let who = holder.map_or_else(String::new, |it| format!(" (process {})", it.pid));

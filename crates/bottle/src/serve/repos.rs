@@ -186,7 +186,7 @@ impl Repo {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' })
             .collect();
-        let folder = home.sources().join(host).join(&self.env.owner);
+        let folder = home.sources.join(host).join(&self.env.owner);
         let path = folder.join(format!("{}.git", self.env.repo));
         if !path.exists() {
             // Created whole under another name and moved; a second worker uses what the first one moved.

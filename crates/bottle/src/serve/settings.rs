@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::exit::Failure;
 use crate::flow::home::Home;
 use crate::rules::agent_manifest::{ManifestFault, parse_toml};
-use crate::rules::forge_env::parse_web;
+use crate::rules::forge_env::{DEFAULT_ORG, is_name, parse_web};
 
 /// The default file: all keys with their explanations.
 pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
@@ -70,7 +70,7 @@ pub(crate) struct ForgeSettings {
 }
 
 fn default_org() -> String {
-    "bot-bottle".to_owned()
+    DEFAULT_ORG.to_owned()
 }
 
 impl Default for ServeSettings {
@@ -170,7 +170,7 @@ impl ForgeSettings {
         if !self.kind().map_err(Failure::usage)?.needs_token() {
             return Ok(Secret::new(""));
         }
-        let path = self.token_file.clone().unwrap_or_else(|| home.token_file());
+        let path = self.token_file.clone().unwrap_or_else(|| home.token_file.clone());
         read_secret(&path, "the forge's token")
     }
 }
@@ -189,12 +189,7 @@ pub(crate) fn read_secret(path: &Path, what: &str) -> Result<Secret, Failure> {
 /// `owner/name`. The owner of a GitLab project may be groups within groups.
 pub(crate) fn split_repo(text: &str) -> Option<(&str, &str)> {
     let (owner, name) = text.rsplit_once('/')?;
-    let plain = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-    };
-    (owner.split('/').all(plain) && plain(name)).then_some((owner, name))
+    (owner.split('/').all(is_name) && is_name(name)).then_some((owner, name))
 }
 
 #[cfg(test)]

@@ -21,11 +21,11 @@ fn message(author: &str, place: &str, body: &str, is_new: bool) -> ThreadMessage
     }
 }
 
-fn changes(base: bool, branch: bool) -> Option<BranchChanges> {
-    Some(BranchChanges {
+fn changes(base: bool, branch: bool) -> BranchChanges {
+    BranchChanges {
         base: base.then(|| "origin/main".to_owned()),
         branch: branch.then(|| "origin/bot-bottle/fix".to_owned()),
-    })
+    }
 }
 
 fn forge(thread: &[ThreadMessage], pull: Option<u64>, left_out: usize) -> Option<ForgePart<'_>> {

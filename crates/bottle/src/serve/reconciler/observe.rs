@@ -141,12 +141,12 @@ mod tests {
 
     fn service(folder: &std::path::Path) -> Service {
         let home = Home::at(folder);
-        std::fs::write(home.token_file(), "a-token").expect("written");
+        std::fs::write(&home.token_file, "a-token").expect("written");
         let private = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(home.token_file(), private).expect("private");
+        std::fs::set_permissions(&home.token_file, private).expect("private");
         let text = "[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\nrepos = [\"acme/widget\"]\n";
         let settings = ServeSettings::parse(text).expect("settings");
-        let store = || SqliteForgeStateStore::open(&home.database()).expect("a database");
+        let store = || SqliteForgeStateStore::open(&home.database).expect("a database");
         let arrived = Arc::new(Notify::new());
         let inbox = Inbox::open(store(), Arc::clone(&arrived));
         let repos = Repos::load(&settings, &home).expect("repositories");

@@ -111,12 +111,8 @@ fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
     // Never cancelled: when this process ends, the box continues and is found at the next start.
     let cancel = Cancel::new();
-    let context = RunContext {
-        ui: &ui,
-        home: &service.home,
-        cancel: &cancel,
-        transient: TransientFailure::Wait,
-    };
+    let (home, transient) = (&service.home, TransientFailure::Wait);
+    let context = RunContext { ui: &ui, home, cancel: &cancel, transient };
     let pull = found.as_ref().and_then(|(_, record)| record.pull);
     // Connections belong to the runtime of this thread, so the access is not the reconciler's.
     let access = repo.access(work.key.issue_number, pull);
@@ -231,7 +227,7 @@ fn find_or_clean_up(
     let Some(known) = known.filter(|known| known.status != BottleState::Destroyed) else {
         return Ok(None);
     };
-    let folder = service.home.bottles().join(&known.slug);
+    let folder = service.home.bottles.join(&known.slug);
     if !folder.join("record.json").exists() {
         host::file::remove_tree_safely(&folder).or_general()?;
         service.store.delete(&work.key).or_general()?;
@@ -245,12 +241,8 @@ fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure>
     let repo = service.repos.of(&work.key)?;
     let ui = Ui::log(slug);
     let cancel = Cancel::new();
-    let context = RunContext {
-        ui: &ui,
-        home: &service.home,
-        cancel: &cancel,
-        transient: TransientFailure::Close,
-    };
+    let (home, transient) = (&service.home, TransientFailure::Close);
+    let context = RunContext { ui: &ui, home, cancel: &cancel, transient };
     let access = repo.access(work.key.issue_number, None);
     block_on(destroy(context, slug, Some(access), loss))
 }

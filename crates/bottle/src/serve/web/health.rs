@@ -48,6 +48,5 @@ fn check_readiness(web: &Web) -> Readiness {
 
 /// Free space where bottles are stored.
 pub(crate) fn free_bytes(web: &Web) -> Option<u64> {
-    let database = web.service.home.database();
-    host::file::free_space(database.parent()?).ok()
+    host::file::free_space(web.service.home.database.parent()?).ok()
 }

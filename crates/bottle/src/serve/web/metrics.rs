@@ -35,7 +35,7 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     for (_, loaded) in Bottle::all(&web.service.home)? {
         let Ok((bottle, record)) = loaded else { continue };
         for run in web.closed.of_bottle(&bottle, &record) {
-            let verdict = run.verdict.as_ref().map_or("none", |verdict| verdict.kind);
+            let verdict = run.verdict.as_ref().map_or("none", |verdict| &verdict.kind);
             *verdicts.entry(verdict.to_owned()).or_default() += 1.0;
             dollars += run.cost_usd.unwrap_or_default();
         }

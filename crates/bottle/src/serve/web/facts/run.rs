@@ -20,7 +20,6 @@ use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, Record, agent_box};
 use crate::flow::home::Home;
 use crate::flow::run_record::{BottleRunRecord, load_run};
-use crate::rules::judge::Verdict;
 
 /// A run in a list.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -71,7 +70,7 @@ pub(crate) struct RunSummary {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct VerdictSummary {
     /// One word.
-    pub(crate) kind: &'static str,
+    pub(crate) kind: String,
     /// A sentence for people.
     pub(crate) message: String,
 }
@@ -170,7 +169,7 @@ fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
         verdict: meta
             .verdict
             .as_ref()
-            .map(|verdict| VerdictSummary { kind: kind_of(verdict), message: verdict.words() }),
+            .map(|verdict| VerdictSummary { kind: verdict.kind(), message: verdict.words() }),
         exit_status: meta.exit_status,
         watchdog_fired: meta.watchdog.is_some(),
         commits: meta.evidence.as_ref().map_or(0, |evidence| evidence.new_commits.len()),
@@ -202,20 +201,8 @@ fn spent_so_far(dir: &RunDir) -> Option<f64> {
     Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
 }
 
-fn kind_of(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Publish => "publish",
-        Verdict::Nothing => "nothing",
-        Verdict::Unfinished { .. } => "unfinished",
-        Verdict::Refused { .. } => "refused",
-        Verdict::SetupFailed { .. } => "setup-failed",
-        Verdict::NotRehydrated { .. } => "not-rehydrated",
-        Verdict::Infra { .. } => "infra",
-    }
-}
-
 /// The serialised name of a value.
-pub(crate) fn word(value: &impl Serialize) -> String {
+fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
         Ok(other) => other.to_string(),

@@ -60,11 +60,7 @@ pub(crate) fn of_run(meta: &BottleRunRecord) -> Vec<Moment> {
         let verdict = meta.verdict.as_ref().map(crate::rules::judge::Verdict::words);
         add(at, "run closed", verdict.unwrap_or_default());
     }
-    in_order(list)
-}
-
-/// Sorts by time and keeps the order of simultaneous events.
-pub(crate) fn in_order(mut list: Vec<Moment>) -> Vec<Moment> {
+    // A stable sort keeps the order of simultaneous events.
     list.sort_by_key(|moment| moment.at);
     list
 }

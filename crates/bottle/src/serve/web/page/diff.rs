@@ -42,8 +42,8 @@ fn format_of(sha: &Sha) -> ObjectFormat {
 pub(super) fn render(patch: &Patch) -> Markup {
     html! {
         pre.diff tabindex="0" {
-            @for (kind, text) in parse_patch(&patch.text) {
-                span class=(kind.class()) { (line(text)) "\n" }
+            @for (class, text) in parse_patch(&patch.text) {
+                span class=(class) { (line(text)) "\n" }
             }
         }
         @if !patch.is_whole { p.hint { "Only its beginning is shown." } }

@@ -52,7 +52,7 @@ async fn what_a_stranger_asks_for_is_shown_as_text() {
 async fn names_lead_nowhere_else() {
     let stage = Stage::open().furnished();
     let run = stage.run_of("stuck");
-    std::fs::write(stage.service.home.bottles().join("../secret.json"), "{}").expect("written");
+    std::fs::write(stage.service.home.bottles.join("../secret.json"), "{}").expect("written");
     for name in [
         "..",
         "%2e%2e",

@@ -83,7 +83,7 @@ impl Stage {
         );
         let settings = ServeSettings::parse(&format!("{text}{forge}")).expect("settings");
         let home = Home::at(dir.path());
-        let store = || SqliteForgeStateStore::open(&home.database()).expect("a database");
+        let store = || SqliteForgeStateStore::open(&home.database).expect("a database");
         let arrived = Arc::new(Notify::new());
         let inbox = Inbox::open(store(), Arc::clone(&arrived));
         let repos = Repos::load(&settings, &home).expect("repositories");
@@ -104,7 +104,7 @@ impl Stage {
         self.queue(7, "Upgrade the build to the new toolchain");
         let own = self.bottle("by-hand", BottleState::Frozen, None);
         self.run(&own, |_| ());
-        let broken = self.service.home.bottles().join("broken");
+        let broken = self.service.home.bottles.join("broken");
         std::fs::create_dir_all(&broken).expect("a folder");
         std::fs::write(broken.join("record.json"), "{").expect("written");
         self
