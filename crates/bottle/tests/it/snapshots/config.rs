@@ -54,7 +54,7 @@ fn a_file_that_is_not_toml() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 10\n  |\n1 | listen = \n  |          ^\nstring values must be quoted, expected literal string
+    error: serve.toml: line 1: listen =: string values must be quoted, expected literal string
     ");
 }
 
@@ -64,7 +64,7 @@ fn a_misspelt_key() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 1\n  |\n1 | max_bottels = 3\n  | ^^^^^^^^^^^\nunknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `forge`
+    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `forge`
     ");
 }
 
@@ -74,7 +74,7 @@ fn a_number_in_quotes() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 15\n  |\n1 | max_bottles = "three"\n  |               ^^^^^^^\ninvalid type: string "three", expected usize
+    error: serve.toml: line 1: max_bottles = "three": invalid type: string "three", expected usize
     "#);
 }
 
@@ -104,7 +104,7 @@ fn an_address_without_a_port() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 10\n  |\n1 | listen = "127.0.0.1"\n  |          ^^^^^^^^^^^\ninvalid socket address syntax
+    error: serve.toml: line 1: listen = "127.0.0.1": invalid socket address syntax
     "#);
 }
 
@@ -114,7 +114,7 @@ fn an_unknown_log_format() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 7\n  |\n1 | log = "xml"\n  |       ^^^^^\nunknown variant `xml`, expected `text` or `json`
+    error: serve.toml: line 1: log = "xml": unknown variant `xml`, expected `text` or `json`
     "#);
 }
 
@@ -124,7 +124,7 @@ fn a_forge_without_repositories() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 1\n  |\n1 | [[forge]]\n  | ^^^^^^^^^\nmissing field `repos`
+    error: serve.toml: line 1: [[forge]]: missing field `repos`
     ");
 }
 
@@ -176,6 +176,6 @@ fn a_negative_retention() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: TOML parse error at line 1, column 18\n  |\n1 | retention_days = -1\n  |                  ^^\ninvalid value: integer `-1`, expected u32
+    error: serve.toml: line 1: retention_days = -1: invalid value: integer `-1`, expected u32
     ");
 }

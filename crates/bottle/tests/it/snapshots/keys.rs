@@ -129,3 +129,13 @@ fn a_key_that_others_can_read() {
     error: [ROOT]/home/.bot-bottle/attest/signing-key.pem can be read by others (mode 644); run: chmod 600 [ROOT]/home/.bot-bottle/attest/signing-key.pem
     ");
 }
+
+#[test]
+fn a_key_that_is_not_one() {
+    let Some(person) = Person::new() else { return };
+    let made = person.json(&["key", "create"]);
+    std::fs::write(made["file"].as_str().expect("a path"), "no key").expect("written");
+    let shown = transcript(&person, &[&["key", "show"]]);
+    let fault = "attest/signing-key.pem: it is not an ed25519 private key in PEM: ";
+    assert!(shown.contains(fault), "{shown}");
+}

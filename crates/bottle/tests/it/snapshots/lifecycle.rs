@@ -290,3 +290,38 @@ fn a_second_bottle_of_the_same_name() {
     --- stderr
     ");
 }
+
+#[test]
+fn a_record_that_is_not_json() {
+    let Some(person) = with_frozen() else { return };
+    std::fs::write(person.bottle("plain").join("record.json"), "{").expect("written");
+    insta::assert_snapshot!(transcript(&person, &[&["logs", "plain"]]), @r"
+    $ bot-bottle logs plain
+    status: 1
+    --- stdout
+    --- stderr
+    error: [ROOT]/home/.bot-bottle/cellar/plain/record.json is not the record of a bottle: EOF while parsing an object at line 1 column 1
+    hint: restore it, or remove the bottle: rm -r [ROOT]/home/.bot-bottle/cellar/plain
+    ");
+}
+
+#[test]
+fn a_record_of_a_run_that_is_not_json() {
+    let Some(person) = with_frozen() else { return };
+    std::fs::write(person.last_run("plain").join("metadata.json"), "{").expect("written");
+    let lines: [&[&str]; 2] = [&["provenance", "show", "plain"], &["destroy", "--force", "plain"]];
+    insta::assert_snapshot!(transcript(&person, &lines), @r"
+    $ bot-bottle provenance show plain
+    status: 1
+    --- stdout
+    --- stderr
+    error: [ROOT]/home/.bot-bottle/cellar/plain/runs/plain_[STAMP]/metadata.json is not the JSON that was expected: EOF while parsing an object at line 1 column 1
+    hint: restore the file, or remove the bottle: bot-bottle destroy --force plain
+
+    $ bot-bottle destroy --force plain
+    status: 0
+    --- stdout
+    destroyed   plain
+    --- stderr
+    ");
+}

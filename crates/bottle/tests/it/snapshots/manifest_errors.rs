@@ -100,7 +100,7 @@ fn agents_with_a_value_that_cannot_be() {
 
     provider = "pi"
     bottle = "../x"
-      error: [ROOT]/home/.bot-bottle/agents/odd.toml: bottle: "../x" is not a valid agent name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: bottle: "../x" is not a valid bottle name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
 
     provider = "pi"
     protect = ["a["]

@@ -203,13 +203,13 @@ fn names_that_cannot_be() {
     status: 2
     --- stdout
     --- stderr
-    error: "" is not a valid agent name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
+    error: "" is not a valid bottle name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
 
     $ bot-bottle bottle new .hidden
     status: 2
     --- stdout
     --- stderr
-    error: ".hidden" is not a valid agent name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
+    error: ".hidden" is not a valid bottle name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
     "#);
 }
 

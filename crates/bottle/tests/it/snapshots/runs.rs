@@ -274,6 +274,7 @@ fn starts_that_cannot_begin() {
         [&head[..], &["--backend", "lxc"]].concat(),
         [&head[..], &["--bottle", "nope"]].concat(),
         [&head[..], &["--repo", &outside, "--backend", "bwrap"]].concat(),
+        [&head[..], &["--repo", "/nowhere", "--backend", "bwrap"]].concat(),
     ];
     let lines: Vec<&[&str]> = lines.iter().map(Vec::as_slice).collect();
     insta::assert_snapshot!(transcript(&person, &lines), @"
@@ -295,5 +296,12 @@ fn starts_that_cannot_begin() {
     --- stderr
     > fetching origin
     error: [ROOT]/work is not inside a git repository; run bot-bottle in a checkout, or name one with --repo
+
+    $ bot-bottle start worker --headless --prompt x --repo /nowhere --backend bwrap
+    status: 125
+    --- stdout
+    --- stderr
+    > fetching origin
+    error: no git repository at /nowhere; run bot-bottle in a checkout, or name one with --repo
     ");
 }
