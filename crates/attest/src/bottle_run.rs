@@ -1,6 +1,5 @@
-//! The project's own predicate, with the facts that SLSA has no field for: the agent's exit, its egress and
-//! forge calls, its isolation, and the completeness of the record. `schemas/bottle-run.v1.schema.json` is its
-//! public schema.
+//! The project's own predicate, with the facts that SLSA has no field for: the agent's exit, its egress and forge
+//! calls, its isolation, and the completeness of the record. `schemas/bottle-run.v1.schema.json` is its public schema.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -51,7 +50,6 @@ pub struct Exit {
     pub class: ExitClass,
     /// Its own status, if it had one.
     pub code: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
 }
 
@@ -64,13 +62,11 @@ pub enum ExitClass {
     Timeout,
     /// It showed no activity for too long.
     Watchdog,
-    /// The infrastructure failed.
     Infra,
     /// It exceeded its limit on memory or disk.
     Oom,
     /// It was killed on request.
     Killed,
-    /// It was never started.
     None,
 }
 
@@ -79,7 +75,6 @@ pub enum ExitClass {
 #[serde(deny_unknown_fields)]
 pub struct SignalDone {
     pub status: String,
-    /// SHA-256 of its summary.
     pub summary_sha256: String,
     pub at: Timestamp,
 }
@@ -109,7 +104,6 @@ pub enum ScanStatus {
     NotRun,
 }
 
-/// One call to the forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeOp {

@@ -22,7 +22,6 @@ pub struct Bundle {
     pub version: u32,
     /// Run id, for display; the envelopes are authoritative.
     pub run: String,
-    /// Reason why it is not signed yet.
     pub pending: Option<String>,
     /// SLSA provenance, then the run.
     pub envelopes: [Envelope; 2],
@@ -93,7 +92,6 @@ impl Bundle {
         serde_json::from_slice(&self.envelopes[1].claimed_bytes().ok()?).ok()
     }
 
-    /// The fault of a bundle that is not signed yet.
     pub fn pending_fault(&self) -> BundleFault {
         let reason = self.pending.clone().unwrap_or_else(|| "no reason is given".to_owned());
         BundleFault::Pending { reason }

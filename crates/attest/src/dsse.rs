@@ -18,7 +18,6 @@ pub struct Envelope {
     pub payload_type: String,
     /// The payload in Base64.
     pub payload: String,
-    /// Signatures over type and payload.
     pub signatures: Vec<SignatureLine>,
 }
 
@@ -133,8 +132,7 @@ fn decode(what: &'static str, text: &str) -> Result<Vec<u8>, EnvelopeFault> {
     Base64::decode_vec(text).map_err(|why| EnvelopeFault::Base64 { what, why })
 }
 
-/// Encodes the signed message: the type and the bytes, each with its length, so that neither runs into the
-/// other.
+/// Encodes the signed message: the type and the bytes, each with its length, so that neither runs into the other.
 pub fn pae(payload_type: &str, bytes: &[u8]) -> Vec<u8> {
     let mut message =
         format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), bytes.len()).into_bytes();

@@ -61,7 +61,6 @@ struct ChainHeader {
     made_at: Timestamp,
 }
 
-/// The chain could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostChainError {
     #[error(transparent)]

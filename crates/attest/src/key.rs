@@ -31,7 +31,6 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// A key that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFault {
     #[error("it is not an ed25519 {what} in PEM: {why}")]
@@ -58,8 +57,7 @@ impl SecretKey {
         SigningKey::from_pkcs8_pem(text.trim()).map(Self).map_err(malformed("private key"))
     }
 
-    /// Renders PKCS#8 in PEM. The first version of that format, without the public half: openssl reads no
-    /// other.
+    /// Renders PKCS#8 in PEM. The first version of that format, without the public half: openssl reads no other.
     pub fn pem(&self) -> Result<Secret, KeyFault> {
         let bytes = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
         let text = bytes.to_pkcs8_pem(LineEnding::LF).map_err(malformed("private key"))?;
@@ -80,7 +78,6 @@ impl SecretKey {
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// Parses SPKI in PEM.
     pub fn parse_pem(text: &str) -> Result<Self, KeyFault> {
         VerifyingKey::from_public_key_pem(text.trim()).map(Self).map_err(malformed("public key"))
     }

@@ -21,13 +21,11 @@ use crate::rotation::{self, RotationFault, TrustedKeys};
 const PRIVATE: u32 = 0o600;
 const PUBLIC: u32 = 0o644;
 
-/// The folder with the keys.
 #[derive(Debug, Clone)]
 pub struct Keyring {
     dir: PathBuf,
 }
 
-/// A key could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
     #[error("there is no signing key ({path}); make one with: bot-bottle key create", path = path.display())]

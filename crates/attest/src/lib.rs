@@ -1,10 +1,9 @@
 //! Statements about runs that others can verify, offline and without trusting the party that delivers them.
 //!
-//! A run ends with two in-toto statements about the same subject: SLSA provenance ([`slsa`]) and the facts
-//! that SLSA has no field for ([`bottle_run`]). Each travels in a DSSE envelope ([`dsse`]) signed with the
-//! host's ed25519 key ([`key`], [`keyring`]); both together are the run's [`bundle`]. Keys change by
-//! statements that old and new key sign ([`rotation`]). The runs of a host are linked ([`host_chain`]), so
-//! that a missing one is detected.
+//! A run ends with two in-toto statements about the same subject: SLSA provenance ([`slsa`]) and the facts that SLSA
+//! has no field for ([`bottle_run`]). Each travels in a DSSE envelope ([`dsse`]) signed with the host's ed25519 key
+//! ([`key`], [`keyring`]); both together are the run's [`bundle`]. Keys change by statements that old and new key sign
+//! ([`rotation`]). The runs of a host are linked ([`host_chain`]), so that a missing one is detected.
 //!
 //! The order is always the same: verify the bytes, then parse exactly the bytes that were verified.
 

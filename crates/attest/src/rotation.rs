@@ -35,7 +35,6 @@ pub enum RotationFault {
     Json(#[from] serde_json::Error),
 }
 
-/// Creates the rotation from `old` to `new`.
 pub fn rotate(old: &SecretKey, new: &SecretKey, now: Timestamp) -> Result<Envelope, RotationFault> {
     let rotation = Rotation { old: old.public().pem()?, new: new.public().pem()?, rotated_at: now };
     let subject = Resource::new("signing key", "sha256", new.public().id().as_str());

@@ -30,7 +30,6 @@ pub struct BuildDefinition {
     pub resolved_dependencies: Vec<Resource>,
 }
 
-/// Execution of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunDetails {
@@ -40,7 +39,6 @@ pub struct RunDetails {
     pub byproducts: Vec<Resource>,
 }
 
-/// The builder of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Builder {
@@ -50,7 +48,6 @@ pub struct Builder {
     pub version: Map<String, Value>,
 }
 
-/// Identity and times of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Invocation {

@@ -12,7 +12,6 @@ const STATEMENT_V1: &str = "https://in-toto.io/Statement/v1";
 
 /// A predicate with its own type, so that one is never parsed as another.
 pub trait Predicate: Serialize + DeserializeOwned {
-    /// The URI of its type.
     const TYPE: &'static str;
 }
 
@@ -92,7 +91,6 @@ impl<P: Predicate> Statement<P> {
     }
 }
 
-/// The type fields of a statement.
 #[derive(Deserialize)]
 struct StatementTypes {
     #[serde(rename = "_type")]

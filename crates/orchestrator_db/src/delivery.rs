@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-/// A delivery, before and after it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Its place in the order of arrival; 0 until it is stored.
@@ -13,7 +12,6 @@ pub struct Delivery {
     pub id: String,
     /// The event, as the sender names it.
     pub event: String,
-    /// The repository's owner.
     pub owner: String,
     pub repo: String,
     /// The thread to reconcile.
@@ -28,7 +26,6 @@ pub struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum About {
     Issue(u64),
-    /// A pull request.
     Pull(u64),
 }
 
@@ -50,10 +47,8 @@ impl About {
     }
 }
 
-/// Result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryInsert {
-    /// A row was added.
     New,
     /// The same source and id are stored already.
     Duplicate,

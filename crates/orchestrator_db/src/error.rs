@@ -8,7 +8,6 @@ use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::WrongWorkStep;
 use crate::rules::status::WrongBottleStep;
 
-/// Failed database operation.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DbError {

@@ -6,10 +6,8 @@ use jiff::Timestamp;
 
 use crate::rules::status::BottleState;
 
-/// An issue on a forge.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IssueKey {
-    /// The repository's owner.
     pub owner: String,
     pub repo: String,
     pub issue_number: u64,
@@ -33,7 +31,6 @@ pub struct ForgeState {
     pub backend_name: String,
     /// The author of its commits.
     pub agent_git_user: String,
-    /// Its pull request, once there is one.
     pub pr_number: Option<u64>,
     pub status: BottleState,
     /// Time of its last sign of life.

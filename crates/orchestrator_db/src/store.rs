@@ -11,7 +11,6 @@ pub trait ForgeStateStore: Send + Sync {
 
     fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, DbError>;
 
-    /// Deletes the row of an issue, if there is one.
     fn delete(&self, key: &IssueKey) -> Result<(), DbError>;
 
     /// All rows, by owner, repository and number.

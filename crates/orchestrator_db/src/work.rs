@@ -15,7 +15,6 @@ pub struct WorkItem {
     /// The delivery that triggered it, if one did.
     pub trigger: Option<String>,
     pub title: String,
-    /// The bottle, once there is one.
     pub slug: Option<String>,
     /// Grows with every claim; a step with an older fence is refused.
     pub fence: u64,
@@ -27,13 +26,13 @@ pub struct WorkItem {
     pub lease_until: Option<Timestamp>,
     /// Earliest time of the next claim, while it waits.
     pub not_before: Option<Timestamp>,
-    /// When its bottle is destroyed, once its pull request is closed.
+    /// Time at which its bottle is destroyed, once its pull request is closed.
     pub destroy_at: Option<Timestamp>,
     /// Consecutive failures that the agent did not cause.
     pub attempts: u32,
     /// Reason for the state, for people.
     pub reason: String,
-    /// When it was queued first.
+    /// Time at which it was queued first.
     pub created_at: Timestamp,
     /// Time of its last step.
     pub updated_at: Timestamp,
@@ -43,13 +42,11 @@ pub struct WorkItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkRequest {
-    /// Creates a bottle.
     Start {
         agent: String,
         /// Bottle manifests that replace the agent's own.
         bottles: Vec<String>,
     },
-    /// Resumes the bottle.
     Resume {
         /// A user's prompt. Without one, the new comments are the prompt.
         prompt: Option<String>,
@@ -59,31 +56,26 @@ pub enum WorkRequest {
 /// Fields that change with a step; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkNote {
-    /// Reason for the step, for people.
     pub reason: String,
     pub slug: Option<String>,
     pub request: Option<WorkRequest>,
     pub trigger: Option<String>,
-    /// Earliest time of the next claim.
     pub not_before: Option<Timestamp>,
     pub attempts: Option<u32>,
 }
 
 impl WorkNote {
-    /// A note with a reason alone.
     pub fn because(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..Self::default() }
     }
 }
 
-/// One step of a work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkEvent {
     /// Its place in the order of all events.
     pub seq: u64,
     pub key: IssueKey,
     pub at: Timestamp,
-    /// The state after the step.
     pub state: WorkState,
     pub reason: String,
 }

@@ -6,7 +6,6 @@ use forge::ThreadKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Methods of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForgeMethod {
     ReadIssue,
@@ -94,7 +93,6 @@ impl ForgeMethod {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// The JSON schema of its parameters.
     pub(crate) fn schema(self) -> Value {
         let number =
             json!({ "type": "integer", "minimum": 1, "description": "issue or pull request" });

@@ -1,9 +1,7 @@
 //! Log of calls: its interface. The log itself belongs to the run.
 
-/// Reason why a record could not be written.
 pub type CallLogError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Log of a run's calls.
 pub trait CallLog: Send + Sync {
     /// Writes a record and returns once it will survive a crash. If it fails, the call is not performed.
     fn record(&self, call: &CallRecord) -> Result<(), CallLogError>;
@@ -12,11 +10,10 @@ pub trait CallLog: Send + Sync {
 /// One call, for a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRecord {
-    /// ForgeMethod, or the name that was called in its place.
+    /// A method, or the unknown name that was called.
     pub method: String,
     /// Target, such as `#317`; empty without one.
     pub target: String,
-    /// Progress of the call.
     pub outcome: CallOutcome,
     /// Sentence, as in "posted comment to #317" or "refused comment to #12: out of scope".
     pub sentence: String,
@@ -27,10 +24,8 @@ pub struct CallRecord {
 pub enum CallOutcome {
     /// A write that is about to happen, to be found after a crash.
     Intended,
-    /// Performed.
     Done,
     /// Not allowed; nothing was sent.
     Refused,
-    /// Tried, and failed.
     Failed,
 }

@@ -33,13 +33,11 @@ pub struct CallLimits {
     pub writes_max: u64,
     /// Calls after which every further one has to wait.
     pub slow_after: u64,
-    /// Time that it has to wait.
     pub slow_by: Duration,
     /// Calls at once; more wait.
     pub in_flight_max: usize,
     /// Connections at once; more wait to be accepted.
     pub connections_max: usize,
-    /// Time for a read.
     pub read_timeout: Duration,
     /// Time for a write; a longer one continues in the background and is recorded.
     pub write_timeout: Duration,
@@ -64,7 +62,6 @@ impl Default for CallLimits {
     }
 }
 
-/// Dispatches the calls of one bottle.
 pub struct Dispatcher {
     forge: Arc<ScopedForge>,
     call_log: Arc<dyn CallLog>,
@@ -75,7 +72,6 @@ pub struct Dispatcher {
     counts: Mutex<CallCounts>,
 }
 
-/// Calls so far.
 #[derive(Debug, Default)]
 struct CallCounts {
     calls: u64,

@@ -20,7 +20,6 @@ pub(crate) enum RpcMessage {
     Malformed(Value),
 }
 
-/// One call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RpcRequest {
     pub(crate) method: String,

@@ -5,6 +5,7 @@ use host::git::UserEnv;
 use model::exit::BottleExit;
 use model::secret::Secret;
 
+use super::bottle::Record;
 use super::home::Home;
 use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
@@ -29,9 +30,13 @@ impl ForgeAccess {
         Self::new(env, token)
     }
 
-    /// Reads the token for a bottle whose record names a forge; `None` without a token.
-    pub(crate) fn of_record(home: &Home, env: Option<&ForgeEnv>) -> Result<Option<Self>, Failure> {
-        let Some(mut env) = env.cloned() else { return Ok(None) };
+    /// Returns `given`, or else reads the token for a bottle whose record names a forge; `None` without a token.
+    pub(crate) fn or_of_record(
+        given: Option<Self>,
+        home: &Home,
+        record: &Record,
+    ) -> Result<Option<Self>, Failure> {
+        let (None, Some(mut env)) = (&given, record.forge.clone()) else { return Ok(given) };
         // A record of an earlier version lacks it.
         env.allow_http |= ForgeEnv::allows_http(host::env::var);
         match find_token(home)? {

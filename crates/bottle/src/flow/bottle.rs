@@ -215,7 +215,7 @@ impl Bottle {
         host::file::write_atomic(&self.record_path(), &bytes, 0o600).or_general()
     }
 
-    /// Locks the bottle for this process; `wait` is the time for another process that was just told to end.
+    /// Locks the bottle for this process; `wait` is the time for another process that was just signalled to end.
     pub(crate) async fn take(&self, wait: Duration) -> Result<FileLock, Failure> {
         let kind = LockKind::Exclusive { note: "bot-bottle" };
         let path = self.path.join("lock");

@@ -18,20 +18,22 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
 /// Checks the forge of the variables.
 pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
+    observe_forge(home).await.unwrap_or_else(|finding| vec![finding])
+}
+
+/// The error is the finding that makes further checks impossible.
+async fn observe_forge(home: &Home) -> Result<Vec<Finding>, Finding> {
     let variable = |name| host::env::var(name).filter(|value: &String| !value.trim().is_empty());
     let names = ["FORGE_GITEA_API", "FORGE_OWNER", "FORGE_REPO"];
     let [Some(_), Some(owner), Some(repo)] = names.map(variable) else {
         let advice = format!("not looked at: set {} and FORGE_TOKEN", names.join(", "));
-        return vec![Finding::odd("forge", advice)];
+        return Err(Finding::odd("forge", advice));
     };
-    let site = match HookSite::open(home, &format!("{}/{}", owner.trim(), repo.trim())).await {
-        Ok(site) => site,
-        Err(failure) => return vec![Finding::bad("forge", failure.to_string())],
-    };
-    let account = match site.forge.whoami().await {
-        Ok(account) => account,
-        Err(error) => return vec![Finding::bad("forge", model::error_chain(&error))],
-    };
+    let name = format!("{}/{}", owner.trim(), repo.trim());
+    let site = HookSite::open(home, &name).await;
+    let site = site.map_err(|failure| Finding::bad("forge", failure.to_string()))?;
+    let account = site.forge.whoami().await;
+    let account = account.map_err(|error| Finding::bad("forge", model::error_chain(&error)))?;
     let login =
         account.login.clone().unwrap_or_else(|| "an account that it does not name".to_owned());
     let account_text = format!("{login} on {}, {}", site.place.host, site.place.repo);
@@ -42,8 +44,8 @@ pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     let org = variable("FORGE_ORG").unwrap_or_else(|| DEFAULT_ORG.to_owned());
     let org = check_org(&site.forge, org.trim(), account.login.as_deref()).await;
     let mut findings = vec![identity, org];
-    findings.extend(check_webhook(home, &site).await);
-    findings
+    findings.extend(check_webhook(home, &site).await.unwrap_or_else(|finding| vec![finding]));
+    Ok(findings)
 }
 
 /// Checks that the forge reveals members: membership is queried for each event.
@@ -66,26 +68,22 @@ async fn check_org(forge: &Forge, org: &str, login: Option<&str>) -> Finding {
     }
 }
 
-async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
+async fn check_webhook(home: &Home, site: &HookSite) -> Result<Vec<Finding>, Finding> {
     let name = "webhook";
-    let installed = match installed_hooks(home) {
-        Ok(hooks) => hooks,
-        Err(failure) => return vec![Finding::bad(name, failure.to_string())],
-    };
+    let installed = installed_hooks(home);
+    let installed = installed.map_err(|failure| Finding::bad(name, failure.to_string()))?;
     let HookPlace { host, repo, .. } = &site.place;
     let is_ours = |hook: &&HookFile| hook.host == *host && hook.repo == *repo;
     let Some(hook) = installed.iter().find(is_ours) else {
         let advice = format!(
             "none was installed; for bot-bottle serve: bot-bottle hook install {repo} --url URL"
         );
-        return vec![Finding::odd(name, advice)];
+        return Err(Finding::odd(name, advice));
     };
     let again =
         format!("install it again: bot-bottle hook install {} --url {}", hook.repo, hook.url);
-    let there = match site.forge.webhooks().await {
-        Ok(hooks) => hooks,
-        Err(error) => return vec![Finding::bad(name, model::error_chain(&error))],
-    };
+    let there = site.forge.webhooks().await;
+    let there = there.map_err(|error| Finding::bad(name, model::error_chain(&error)))?;
     let finding = match there.iter().find(|there| there.url == hook.url) {
         None => {
             Finding::bad(name, format!("the forge has none that leads to {}; {again}", hook.url))
@@ -98,7 +96,7 @@ async fn check_webhook(home: &Home, site: &HookSite) -> Vec<Finding> {
         }
         Some(_) => Finding::good(name, format!("leads to {}", hook.url)),
     };
-    vec![finding, check_receiver(&hook.url).await]
+    Ok(vec![finding, check_receiver(&hook.url).await])
 }
 
 /// Checks the receiver from this machine; the forge may see another network.

@@ -1,4 +1,4 @@
-//! What is observed and done: one bottle, one run, step by step.
+//! Observations and effects: one bottle, one run, step by step.
 
 pub(crate) mod access;
 pub(crate) mod attend;

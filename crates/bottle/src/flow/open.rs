@@ -154,10 +154,7 @@ pub(crate) async fn resume(
         )));
     }
     // The bottle of an issue keeps its forge: the record has the issue, and the token comes from its usual place.
-    let access = match access {
-        Some(access) => Some(access),
-        None => ForgeAccess::of_record(home, record.forge.as_ref())?,
-    };
+    let access = ForgeAccess::or_of_record(access, home, &record)?;
     if record.forge.is_some() && access.is_none() {
         return Err(Failure::usage(
             "this bottle has a forge, and its token is not there: set FORGE_TOKEN",

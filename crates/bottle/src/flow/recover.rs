@@ -24,10 +24,7 @@ pub(crate) async fn recover(
     settle_statements(ui, home);
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
-    let access = match access {
-        Some(access) => Some(access),
-        None => ForgeAccess::of_record(home, record.forge.as_ref())?,
-    };
+    let access = ForgeAccess::or_of_record(access, home, &record)?;
     ui.note(&format!("finishing {}, whose bot-bottle was ended", dir.id()));
     let source = Source::find(&record.repo, access.as_ref()).await?;
     let run = BottleRun::open(context, bottle, record, dir, source, access)?;

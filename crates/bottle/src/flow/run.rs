@@ -221,7 +221,7 @@ impl Product for BottleRun<'_> {
         self.bottle.save(&self.record)
     }
 
-    /// Whether the ended box may hold commits.
+    /// True if the ended box may hold commits.
     fn has_work(ended: &Ended) -> bool {
         !matches!(ended, Ended::Infra { .. })
     }

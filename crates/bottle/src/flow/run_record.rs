@@ -45,7 +45,7 @@ pub(crate) struct BottleRunPart {
     /// All runs of the bottle before this one, oldest first.
     #[serde(default)]
     pub(crate) lineage: Vec<RunId>,
-    /// Whether the agent's own conversation continues.
+    /// True if the agent's own conversation continues.
     pub(crate) resumes_session: bool,
     pub(crate) prompt_sha256: String,
     pub(crate) forge: Option<ForgeEnv>,
@@ -78,7 +78,7 @@ pub(crate) struct BottlePins {
     /// Commit that the result must contain: of the published branch, or else the bottle's first one.
     pub(crate) start: Sha,
     pub(crate) base: Sha,
-    /// Whether the workspace lacks the commit; the same for the branch.
+    /// True if the workspace lacks the commit; the same for the branch.
     pub(crate) base_is_new: bool,
     pub(crate) branch_is_new: bool,
 }

@@ -123,7 +123,7 @@ impl SidecarPlace {
         }
     }
 
-    /// Whether it ended before it was told to.
+    /// True if it ended without a signal to do so.
     pub(crate) fn has_died(&self) -> Result<bool, Failure> {
         Ok(self.ready.exists() && !self.is_alive()? && !self.stopped.exists())
     }

@@ -10,7 +10,7 @@ pub(crate) struct IssueState {
     /// Agents that its labels name, by name; the first one is meant.
     pub(crate) agents: Vec<String>,
     pub(crate) bottles: Vec<String>,
-    /// Whether it is assigned to a member of the organisation.
+    /// True if it is assigned to a member of the organisation.
     pub(crate) has_member: bool,
     pub(crate) pull: Option<PullState>,
     /// Comments for the agent that it has not seen.
@@ -30,7 +30,7 @@ pub(crate) struct PullState {
 pub(crate) struct WorkFacts {
     pub(crate) state: WorkState,
     pub(crate) has_bottle: bool,
-    /// Whether a time for destroying its bottle is set.
+    /// True if a time for destroying its bottle is set.
     pub(crate) retires: bool,
 }
 

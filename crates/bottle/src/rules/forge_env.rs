@@ -115,7 +115,7 @@ fn wrong(name: &'static str, value: &str, rule: &str) -> ForgeEnvFault {
     ForgeEnvFault::Wrong { name, value, rule: rule.to_owned() }
 }
 
-/// Whether a text can be the name of a repository, an owner, or a group of an owner.
+/// True if a text can be the name of a repository, an owner, or a group of an owner.
 pub(crate) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && text.chars().all(plain) && !text.starts_with('.')

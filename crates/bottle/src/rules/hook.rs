@@ -22,7 +22,7 @@ pub(crate) struct HookFile {
     pub(crate) url: String,
     /// Newest first; a delivery may be signed with any. More than one only until the forge has confirmed the newest.
     pub(crate) secrets: Vec<String>,
-    /// When the forge confirmed it.
+    /// Time of the forge's confirmation.
     pub(crate) installed_at: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! What is decided, from facts alone.
+//! Decisions, from facts alone.
 
 pub(crate) mod agent_manifest;
 pub(crate) mod attestation;

@@ -42,7 +42,7 @@ pub(crate) struct ThreadMessage {
     pub(crate) author: String,
     pub(crate) at: String,
     pub(crate) body: String,
-    /// Whether it is newer than the last run.
+    /// True if it is newer than the last run.
     pub(crate) is_new: bool,
 }
 

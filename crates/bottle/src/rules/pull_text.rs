@@ -58,7 +58,7 @@ pub(crate) fn wrap_section(section: &str) -> String {
     format!("{BEGIN}\n{section}{END}\n")
 }
 
-/// Whether the text outside our section still closes the issue.
+/// Link to the issue in the text outside our section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IssueLink {
     Kept,

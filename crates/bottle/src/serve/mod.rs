@@ -75,7 +75,7 @@ pub(crate) async fn run(ui: &Ui, home: Home, settings: ServeSettings) -> Result<
     reconciled
 }
 
-/// Checks the token of every repository. A forge that is down is no reason to refuse to start.
+/// Checks the token of every repository. A forge that is down does not prevent the start.
 async fn check_repos(ui: &Ui, repos: &Repos, settings: &ServeSettings) -> Result<(), Failure> {
     for repo in repos.all() {
         match repo.check().await {

@@ -128,7 +128,6 @@ impl Repo {
         format!("{}/{}", self.env.owner, self.env.repo)
     }
 
-    /// Whether its webhooks can be verified.
     pub(crate) fn has_secret(&self) -> bool {
         !self.secrets.is_empty()
     }

@@ -21,10 +21,8 @@ pub enum WorkState {
     Destroyed,
 }
 
-/// Step in the life of a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WorkStep {
-    /// It becomes ready to run.
     Queue,
     /// A worker takes it, before anything starts.
     Claim,
@@ -32,7 +30,6 @@ pub enum WorkStep {
     Begin,
     /// Its run has ended in good order.
     Freeze,
-    /// It waits for a known time.
     Wait,
     /// It needs a person to continue.
     CallPerson,
@@ -40,7 +37,6 @@ pub enum WorkStep {
     Destroy,
 }
 
-/// Step that the work item's state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("work that is {from} cannot {step}")]
 pub struct WrongWorkStep {
@@ -75,7 +71,7 @@ impl WorkState {
         Self::ALL.into_iter().find(|state| state.name() == word)
     }
 
-    /// Whether the state requires a lease.
+    /// True if the state requires a lease.
     pub fn is_held(self) -> bool {
         matches!(self, Self::Claimed | Self::Running)
     }

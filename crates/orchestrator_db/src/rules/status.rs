@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BottleState {
-    /// Its agent runs.
     Running,
     /// It waits for people; its folders are kept.
     Frozen,
@@ -15,16 +14,13 @@ pub enum BottleState {
     Destroyed,
 }
 
-/// Step in the life of a bottle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BottleStep {
     /// A run begins in a new bottle.
     Start,
-    /// The run has ended.
     Freeze,
     /// A run begins in a frozen bottle.
     Rehydrate,
-    /// The bottle is removed.
     Destroy,
 }
 

@@ -45,14 +45,12 @@ impl SqliteForgeStateStore {
         self.read_deliveries("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
     }
 
-    /// Number of unhandled deliveries.
     pub fn count_unhandled(&self) -> Result<u64, DbError> {
         let sql = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
         let counted = self.lock().query_row(sql, [], |row| row.get(0));
         counted.map_err(self.failed("count the deliveries"))
     }
 
-    /// The unchanged body of a delivery.
     pub fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, DbError> {
         let sql = "SELECT body FROM delivery WHERE seq = ?1";
         let read = self.lock().query_row(sql, params![seq], |row| row.get(0));

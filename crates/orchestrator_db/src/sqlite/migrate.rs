@@ -126,7 +126,6 @@ pub(super) fn migrate(
     transaction.commit().map_err(failed("migrate"))
 }
 
-/// Copies the database to a file beside it.
 fn back_up(path: &Path, version: u32) -> Result<PathBuf, DbError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".v{version}-{}", clock::stamp_utc(clock::now())));

@@ -29,7 +29,6 @@ const COLUMNS: &str = "owner, repo, issue_number, slug, agent_name, bottle_names
 /// The rows of one issue, by [`key_values`].
 const OF_ISSUE: &str = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
 
-/// The orchestrator's database in SQLite.
 #[derive(Debug)]
 pub struct SqliteForgeStateStore {
     path: PathBuf,

@@ -1,6 +1,6 @@
 //! Observation of one issue: the facts of the forge, the database and the bottle, gathered once and handed on.
 
-use forge::{Forge, ForgeError, Issue, ThreadState};
+use forge::{Forge, ForgeError, ThreadState};
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem};
 
 use crate::exit::{Failure, OrGeneral};
@@ -16,13 +16,6 @@ pub(super) struct IssueObservation {
     pub(super) title: String,
     pub(super) work: Option<WorkItem>,
     pub(super) bottle: Option<(Bottle, Record)>,
-}
-
-/// The forge's part of an observation.
-struct ThreadFacts {
-    issue: Issue,
-    pull: Option<u64>,
-    new_comments: usize,
 }
 
 /// Observes an issue. One that was deleted, moved or is a pull request counts as closed and unlabelled.
@@ -43,38 +36,29 @@ pub(super) async fn observe_issue(
         has_bottle: work.slug.is_some(),
         retires: work.destroy_at.is_some(),
     });
-    let (state, title) = match found(observe_thread(&access, record).await)? {
-        Some(thread) => observe_state(&access, thread, facts).await?,
-        None => (IssueState { work: facts, ..IssueState::default() }, String::new()),
-    };
+    let (mut state, title) = observe_state(&access, record).await?;
+    state.work = facts;
     Ok(IssueObservation { state, title, work, bottle })
 }
 
-/// Reads the issue and its comments. Without a bottle the comments do not matter, and most issues never get one.
-async fn observe_thread(
-    access: &ForgeAccess,
-    record: Option<&Record>,
-) -> Result<ThreadFacts, Failure> {
-    match record {
-        Some(record) => {
-            let read = read_assignment(access, record.pull, Some(&record.seen_comments)).await?;
-            let new_comments = read.new_comments();
-            Ok(ThreadFacts { issue: read.issue, pull: read.pull, new_comments })
-        }
-        None => {
-            let issue = access.open().await?.read_issue(access.env.issue).await.or_general()?;
-            Ok(ThreadFacts { issue, pull: None, new_comments: 0 })
-        }
-    }
-}
-
+/// Observes an issue and its title. Without a bottle the comments do not matter, and most issues never get one.
 async fn observe_state(
     access: &ForgeAccess,
-    thread: ThreadFacts,
-    work: Option<WorkFacts>,
+    record: Option<&Record>,
 ) -> Result<(IssueState, String), Failure> {
+    let read = async {
+        let Some(record) = record else {
+            let issue = access.open().await?.read_issue(access.env.issue).await.or_general()?;
+            return Ok((issue, None, 0));
+        };
+        let read = read_assignment(access, record.pull, Some(&record.seen_comments)).await?;
+        let new_comments = read.new_comments();
+        Ok((read.issue, read.pull, new_comments))
+    };
+    let Some((issue, pull, new_comments)) = found(read.await)? else {
+        return Ok(Default::default());
+    };
     let forge = access.open().await?;
-    let ThreadFacts { issue, pull, new_comments } = thread;
     let labels = parse_labels(&issue.labels);
     let has_member = match labels.agents.is_empty() {
         true => false,
@@ -91,7 +75,7 @@ async fn observe_state(
         has_member,
         pull,
         new_comments,
-        work,
+        work: None,
     };
     Ok((state, issue.title))
 }

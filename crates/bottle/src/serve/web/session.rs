@@ -49,7 +49,7 @@ impl Sessions {
         Ok(id)
     }
 
-    /// Whether a session with this id was opened with this token.
+    /// True if a session with this id was opened with this token.
     pub(crate) fn knows(&self, id: &str, token: &Fingerprint, now: Instant) -> bool {
         let id = fingerprint(id);
         lock(&self.list).iter().any(|session| {

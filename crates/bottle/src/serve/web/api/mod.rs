@@ -19,7 +19,6 @@ use super::WebState;
 use super::problem::Problem;
 
 const BASE: &str = "/api/v1";
-/// Where the document is served.
 const DOCUMENT: &str = "/api/v1/openapi.json";
 
 #[derive(OpenApi)]

@@ -25,7 +25,7 @@ pub(crate) struct LogSlice {
 pub(crate) enum SliceEnd {
     /// After a whole line, because the rest of it may still come; a full slice ends anywhere.
     WholeLine,
-    /// Where the log ends.
+    /// At the end of the log.
     Anywhere,
 }
 

@@ -142,7 +142,7 @@ impl FoundRun {
         Ok(agent_box(&self.dir)?.stdout(BoxOutput::Log { cap: 0 }))
     }
 
-    /// Whether its box runs, or is about to be started.
+    /// True if its box runs, or is about to be started.
     pub(crate) fn is_running(&self) -> Result<bool, Failure> {
         Ok(match launch::box_status(&agent_box(&self.dir)?).or_general()? {
             BoxStatus::Running => true,

@@ -14,7 +14,7 @@ pub(crate) struct OriginHeaders<'a> {
     pub(crate) origin: Option<&'a str>,
 }
 
-/// Whether a request may come from a page of ours. Without headers the form's token decides.
+/// True if a request may come from a page of ours. Without headers the form's token decides.
 pub(crate) fn is_ours(from: OriginHeaders<'_>, host: &str, public_url: Option<&str>) -> bool {
     match (from.site, from.origin) {
         // `none` is an address that a user typed, which no form sends.
@@ -28,7 +28,7 @@ pub(crate) fn is_ours(from: OriginHeaders<'_>, host: &str, public_url: Option<&s
     }
 }
 
-/// Whether a host name can be ours: an address, `localhost`, or the public name. A stranger may have pointed any other
+/// True if a host name can be ours: an address, `localhost`, or the public name. A stranger may have pointed any other
 /// name at this machine, and their page would count as ours.
 pub(crate) fn knows_host(host: &str, public_url: Option<&str>) -> bool {
     let name = without_port(host);
