@@ -15,6 +15,7 @@ use crate::commands::{
     start,
 };
 use crate::exit::{Outcome, SUCCESS};
+use crate::flow::end::End;
 use crate::flow::home::{Home, ManifestKind};
 use crate::flow::hooks::all_secrets;
 
@@ -36,8 +37,10 @@ struct BottleCli {
 enum BottleCommand {
     Start(start::StartArgs),
     Resume(start::ResumeBottleArgs),
-    Freeze(freeze::FreezeArgs),
-    Stop(freeze::StopArgs),
+    /// End the agent of a bottle and keep everything, to resume later
+    Freeze(freeze::EndArgs),
+    /// End the agent of a bottle for good; its work is kept and not published
+    Stop(freeze::EndArgs),
     Destroy(destroy::DestroyArgs),
     /// List bottles
     List,
@@ -89,8 +92,8 @@ fn dispatch(ui: &Ui, command: BottleCommand) -> Outcome {
     match command {
         BottleCommand::Start(args) => start::cmd_start(ui, args),
         BottleCommand::Resume(args) => start::cmd_resume(ui, args),
-        BottleCommand::Freeze(args) => freeze::cmd_freeze(ui, &args),
-        BottleCommand::Stop(args) => freeze::cmd_stop(ui, &args),
+        BottleCommand::Freeze(args) => freeze::cmd_end(ui, &args, End::Freeze),
+        BottleCommand::Stop(args) => freeze::cmd_end(ui, &args, End::Stop),
         BottleCommand::Destroy(args) => destroy::cmd_destroy(ui, &args),
         BottleCommand::List => list::cmd_list(ui),
         BottleCommand::Logs(args) => logs::cmd_logs(ui, &args),

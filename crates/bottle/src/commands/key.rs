@@ -9,7 +9,7 @@ use serde_json::json;
 use shell::Ui;
 
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome, SUCCESS};
-use crate::flow::attestation::settle_statements;
+use crate::flow::attestation::sign_statements;
 use crate::flow::home::Home;
 
 /// The signing key of this home.
@@ -29,11 +29,11 @@ pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
     match command {
         KeyCommand::Create => {
             let key = ring.create().or_exit(BottleExit::NotFound)?.public();
-            settle_statements(ui, &home);
+            sign_statements(ui, &home);
             show(ui, &ring, &key)
         }
         KeyCommand::Show => {
-            settle_statements(ui, &home);
+            sign_statements(ui, &home);
             show(ui, &ring, &load(&ring)?)
         }
         KeyCommand::Rotate => {
@@ -43,7 +43,7 @@ pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
             let new = ring.rotate(host::clock::now()).or_general()?.public();
             drop(chain);
             ui.note(&format!("{} is replaced; what it signed still verifies", old.id()));
-            settle_statements(ui, &home);
+            sign_statements(ui, &home);
             show(ui, &ring, &new)
         }
     }

@@ -44,7 +44,7 @@ const UNSIGNED: u32 = 0o600;
 const SIGNED: u32 = 0o444;
 
 /// Writes the note that the statements of a run are not signed yet. A failure is reported and stops nothing.
-pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
+pub(crate) fn mark_unsigned(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
     let note = home.unsigned.join(dir.id().as_str());
     let folder = DirBuilder::new().recursive(true).mode(0o700).create(&home.unsigned).or_general();
     let written = folder.and_then(|()| {
@@ -56,46 +56,46 @@ pub(crate) fn owe(ui: &Ui, home: &Home, bottle: &Bottle, dir: &RunDir) {
 }
 
 /// Makes and signs all statements that have a note. It never fails: a statement that cannot be signed keeps its note.
-pub(crate) fn settle_statements(ui: &Ui, home: &Home) {
+pub(crate) fn sign_statements(ui: &Ui, home: &Home) {
     let Ok(entries) = fs::read_dir(&home.unsigned) else { return };
     let mut notes: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     // An incomplete note of a crash begins with a dot, as no run does; its run is not closed.
     notes.retain(|note| !name_of(note).starts_with('.'));
     notes.sort();
     for note in notes {
-        let state = match settle(home, &note) {
-            Ok(Settled::Signed | Settled::NotYet) => continue,
-            Ok(Settled::Pending(reason)) => format!("not signed yet: {reason}"),
+        let state = match sign_run(home, &note) {
+            Ok(SigningState::Signed | SigningState::Open) => continue,
+            Ok(SigningState::Pending(reason)) => format!("not signed yet: {reason}"),
             Err(failure) => format!("not made yet: {failure}"),
         };
         ui.note(&format!("the statements about {} are {state}", name_of(&note)));
     }
 }
 
-enum Settled {
+enum SigningState {
     Signed,
     /// The run is not closed.
-    NotYet,
+    Open,
     Pending(String),
 }
 
-fn settle(home: &Home, note: &Path) -> Result<Settled, Failure> {
+fn sign_run(home: &Home, note: &Path) -> Result<SigningState, Failure> {
     let slug = fs::read_to_string(note).or_general()?;
     let dir = home.bottles.join(slug.trim()).join("runs").join(name_of(note));
     let dir = RunDir::open(&dir).or_general()?;
     if !dir.is_closed() {
-        return Ok(Settled::NotYet);
+        return Ok(SigningState::Open);
     }
-    // Held to the end: two commands that settle the same run do so one after the other.
+    // Held to the end: two commands sign the same run one after the other.
     let mut chain = HostChain::open(&home.host_chain, host::clock::now()).or_general()?;
     let mut bundle = link(&dir, &mut chain)?;
-    let settled = sign(home, &dir, &mut bundle)?;
+    let state = sign_bundle(home, &dir, &mut bundle)?;
     drop(chain);
-    if let Settled::Signed = settled {
+    if let SigningState::Signed = state {
         host::failpoint::hit("signed");
         if_found(fs::remove_file(note))?;
     }
-    Ok(settled)
+    Ok(state)
 }
 
 /// Returns the bundle of a run, linked into the chain. The bundle is written before its line: one without a line is made
@@ -126,9 +126,9 @@ fn make_bundle(
 ) -> Result<(Bundle, EventLog), Failure> {
     let end = verify(&dir.operations(), dir.id()).or_general()?;
     if meta.operations_head.as_ref() != Some(&end.head) {
-        let words =
+        let message =
             format!("the end of {}'s operation log is not the one that was written down", dir.id());
-        return Err(Failure::new(BottleExit::General, words));
+        return Err(Failure::new(BottleExit::General, message));
     }
     let events = EventLog { file: OPERATIONS.to_owned(), head: end.head, count: end.seq };
     let (provenance, run) = render_statements(&Witness {
@@ -144,9 +144,9 @@ fn make_bundle(
 }
 
 /// Signs a bundle, unless it is signed already. The reason of a failure is written into it.
-fn sign(home: &Home, dir: &RunDir, bundle: &mut Bundle) -> Result<Settled, Failure> {
+fn sign_bundle(home: &Home, dir: &RunDir, bundle: &mut Bundle) -> Result<SigningState, Failure> {
     if bundle.envelopes.iter().all(|envelope| !envelope.signatures.is_empty()) {
-        return Ok(Settled::Signed);
+        return Ok(SigningState::Signed);
     }
     let ring = home.keyring();
     let ready = unchanged(dir, bundle)
@@ -159,12 +159,12 @@ fn sign(home: &Home, dir: &RunDir, bundle: &mut Bundle) -> Result<Settled, Failu
                 bundle.pending = Some(reason.clone());
                 save_bundle(dir, bundle, UNSIGNED)?;
             }
-            return Ok(Settled::Pending(reason));
+            return Ok(SigningState::Pending(reason));
         }
     };
     bundle.sign(&key, rotations).or_exit(BottleExit::Internal)?;
     save_bundle(dir, bundle, SIGNED)?;
-    Ok(Settled::Signed)
+    Ok(SigningState::Signed)
 }
 
 /// Refuses to sign records that changed since the run was closed.
@@ -187,8 +187,8 @@ pub(crate) fn load_bundle(dir: &RunDir) -> Result<Option<Bundle>, Failure> {
 /// Parses a bundle without verifying it.
 pub(crate) fn parse_bundle(bytes: &[u8], path: &Path) -> Result<Bundle, Failure> {
     serde_json::from_slice(bytes).map_err(|error| {
-        let words = format!("{} holds no statements of a run: {error}", path.display());
-        Failure::new(BottleExit::General, words)
+        let message = format!("{} holds no statements of a run: {error}", path.display());
+        Failure::new(BottleExit::General, message)
     })
 }
 

@@ -5,7 +5,7 @@ use engine::run::advance;
 use orchestrator_db::BottleStep;
 
 use super::access::ForgeAccess;
-use super::attestation::settle_statements;
+use super::attestation::sign_statements;
 use super::bottle::{Bottle, BottleState, agent_box};
 use super::context::RunContext;
 use super::home::Home;
@@ -21,7 +21,7 @@ pub(crate) async fn recover(
     access: Option<ForgeAccess>,
 ) -> Result<(), Failure> {
     let RunContext { ui, home, .. } = context;
-    settle_statements(ui, home);
+    sign_statements(ui, home);
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
     let access = ForgeAccess::or_of_record(access, home, &record)?;

@@ -23,7 +23,7 @@ use sandbox::spec::BoxUser;
 use serde_json::json;
 
 use super::access::ForgeAccess;
-use super::attestation::{owe, settle_statements};
+use super::attestation::{mark_unsigned, sign_statements};
 use super::bottle::{Bottle, BottleState, Record, Session, WorkspaceState};
 use super::context::{RunContext, TransientFailure};
 use super::issue_row;
@@ -303,12 +303,12 @@ impl Product for BottleRun<'_> {
         issue_row::step(home, &self.record, BottleStep::Freeze)?;
         self.record.state = BottleState::Frozen;
         self.bottle.save(&self.record)?;
-        owe(ui, home, &self.bottle, &self.run.dir);
+        mark_unsigned(ui, home, &self.bottle, &self.run.dir);
         Ok((status, status))
     }
 
     async fn after_close(&mut self) {
-        settle_statements(self.context.ui, self.context.home);
+        sign_statements(self.context.ui, self.context.home);
         show_end(self.context.ui, &self.run.dir, &self.run.record);
     }
 }

@@ -33,9 +33,9 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
         }
         (None, Some(tip)) => {
             let name = format!("refs/bottle/{}/{}", meta.run, meta.pins.branch);
-            let words =
+            let message =
                 format!("{} is kept; git fetch {} {name}", tip.short(), dir.repo().display());
-            ui.result("commits", &words);
+            ui.result("commits", &message);
         }
         (None, None) => {}
     }

@@ -74,8 +74,8 @@ fn check_records(
     verified: &VerifiedBundle,
 ) -> Result<[VerificationCheck; 3], Failure> {
     let Some(dir) = dir else {
-        let words = "the file is not in a run directory";
-        return Ok(["events", "files", "host chain"].map(|name| not_checked(name, words)));
+        let why = "the file is not in a run directory";
+        return Ok(["events", "files", "host chain"].map(|name| not_checked(name, why)));
     };
     let run = &verified.run.predicate;
     let log = match dir.id().as_str() == run.run {

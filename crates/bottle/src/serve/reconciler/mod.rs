@@ -32,7 +32,7 @@ use self::worker::{Job, JobResult};
 use super::Service;
 use super::repos::agent_labels;
 use crate::exit::{Failure, OrGeneral};
-use crate::flow::attestation::settle_statements;
+use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
 
 /// Pause before the first retry; each further one doubles it.
@@ -214,7 +214,7 @@ impl Reconciler {
                 self.queue.enqueue(&work.key, None);
             }
         }
-        settle_statements(&Ui::log("statements"), &self.service.home);
+        sign_statements(&Ui::log("statements"), &self.service.home);
         let days = u64::from(self.service.settings.delivery_days);
         let before = host::clock::now() - Duration::from_secs(days * 86_400);
         self.service.store.forget_deliveries(before).or_general()?;
