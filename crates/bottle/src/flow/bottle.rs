@@ -53,7 +53,6 @@ pub(crate) struct Record {
     pub(crate) published: Option<Sha>,
     pub(crate) pull: Option<u64>,
     /// The last title that a run gave the pull request.
-    #[serde(default)]
     pub(crate) pull_title: Option<String>,
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) backend: BackendKind,

@@ -40,7 +40,6 @@ pub(crate) struct BottleRunPart {
     pub(crate) backend_reason: String,
     /// The run before this one in the same bottle.
     pub(crate) parent: Option<RunId>,
-    #[serde(default)]
     pub(crate) claim: Option<u64>,
     /// All runs of the bottle before this one, oldest first.
     #[serde(default)]
@@ -51,11 +50,9 @@ pub(crate) struct BottleRunPart {
     pub(crate) forge: Option<ForgeEnv>,
     pub(crate) issue_title: Option<String>,
     /// The forge's delivery that triggered this run, where it is known.
-    #[serde(default)]
     pub(crate) delivery: Option<String>,
     pub(crate) pins: BottlePins,
     /// Parts of the agent's box, observed just before it is started.
-    #[serde(default)]
     pub(crate) seal: Option<Seal>,
     pub(crate) sidecar: Option<SidecarEnd>,
     pub(crate) done: Option<DoneEvent>,

@@ -17,7 +17,6 @@ pub(crate) struct ScanReport {
     pub(crate) engine: String,
     pub(crate) version: Option<String>,
     /// Digest of its program, which contains its rules.
-    #[serde(default)]
     pub(crate) program_sha256: Option<String>,
     #[serde(flatten)]
     pub(crate) status: ScanOutcome,

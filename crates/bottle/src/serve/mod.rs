@@ -14,6 +14,7 @@ mod webhook;
 
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use host::lock::{FileLock, LockError, LockKind};
 use host::signal::{CancelReason, cancel_on_signals};
 use model::exit::BottleExit;
@@ -90,6 +91,11 @@ async fn check_repos(ui: &Ui, repos: &Repos, settings: &ServeSettings) -> Result
         }
     }
     Ok(())
+}
+
+/// Value of a header, if it is text.
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }
 
 fn router(service: &Arc<Service>) -> axum::Router {

@@ -51,15 +51,12 @@ pub(crate) enum LogFormat {
 pub(crate) struct ForgeSettings {
     pub(crate) kind: String,
     pub(crate) url: String,
-    #[serde(default)]
     pub(crate) token_file: Option<PathBuf>,
-    #[serde(default)]
     pub(crate) secret_file: Option<PathBuf>,
     #[serde(default = "default_org")]
     pub(crate) org: String,
     #[serde(default)]
     pub(crate) triggers: Vec<String>,
-    #[serde(default)]
     pub(crate) bot_login: Option<String>,
     #[serde(default)]
     pub(crate) allow_http: bool,

@@ -7,13 +7,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use forge::{ForgeKind, Thread};
 use orchestrator_db::{About, Delivery, DeliveryInsert};
 
-use super::Service;
+use super::{Service, header_text};
 
 /// Longest time for the body of a request.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ async fn receive(
         }
         Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     };
-    let header = |name: &str| text_of(&head.headers, name);
+    let header = |name: &str| header_text(&head.headers, name);
     // Repositories may share a secret; it authenticates deliveries for exactly these.
     let matching = service
         .repos
@@ -87,10 +87,6 @@ async fn receive(
             refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be stored; send it again")
         }
     }
-}
-
-fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 fn refuse(status: StatusCode, message: &str) -> Response {

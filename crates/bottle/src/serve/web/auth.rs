@@ -18,6 +18,7 @@ use super::rules::origin::{self, is_ours, knows_host};
 use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, same};
 use super::{WebState, page};
 use crate::exit::Failure;
+use crate::serve::header_text;
 use crate::serve::settings::{ServeSettings, read_secret};
 
 const TOKEN_MIN_CHARS: usize = 32;
@@ -122,10 +123,10 @@ impl Auth {
 
     pub(crate) fn is_from_us(&self, headers: &HeaderMap) -> bool {
         let from = origin::OriginHeaders {
-            site: text(headers, SITE),
-            origin: text(headers, ORIGIN.as_str()),
+            site: header_text(headers, SITE),
+            origin: header_text(headers, ORIGIN.as_str()),
         };
-        let host = text(headers, HOST.as_str()).unwrap_or_default();
+        let host = header_text(headers, HOST.as_str()).unwrap_or_default();
         is_ours(from, host, self.public_url.as_deref())
     }
 
@@ -146,7 +147,9 @@ impl Auth {
         if let Some(given) = bearer(headers) {
             return self.accepts(given).map(|_| Principal::Bearer);
         }
-        if let Some(name) = self.user_header.as_ref().and_then(|header| text(headers, header)) {
+        if let Some(name) =
+            self.user_header.as_ref().and_then(|header| header_text(headers, header))
+        {
             return (!name.trim().is_empty()).then(|| Principal::User { name: name.to_owned() });
         }
         if let Some(id) = self.session_id(headers) {
@@ -205,7 +208,7 @@ pub(crate) async fn check_host(
 ) -> Response {
     let public = web.auth.public_url.as_deref();
     let asked = request.uri().authority().map(Authority::as_str);
-    let host = text(request.headers(), HOST.as_str());
+    let host = header_text(request.headers(), HOST.as_str());
     let known = host.is_some_and(|host| knows_host(host, public))
         && asked.is_none_or(|host| knows_host(host, public))
         && request.headers().get_all(HOST).iter().count() == 1;
@@ -242,14 +245,9 @@ fn send_to_login(web: &WebState, request: &Request) -> Response {
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, given) = text(headers, AUTHORIZATION.as_str())?.split_once(' ')?;
+    let (scheme, given) = header_text(headers, AUTHORIZATION.as_str())?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(given)
 }
-
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;

@@ -22,6 +22,7 @@ use super::problem::Problem;
 use super::rules::log_style::{LogStyle, LogView};
 use super::{Web, WebState, query};
 use crate::exit::OrGeneral;
+use crate::serve::header_text;
 
 /// Interval between two reads of a log or the database.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -146,5 +147,5 @@ fn take_place(web: &WebState) -> Result<OwnedSemaphorePermit, Problem> {
 }
 
 fn last_seen(headers: &HeaderMap) -> Option<u64> {
-    headers.get("last-event-id")?.to_str().ok()?.parse().ok()
+    header_text(headers, "last-event-id")?.parse().ok()
 }

@@ -11,7 +11,7 @@ use model::id::RunId;
 use run_store::run_dir::RunDir;
 use sandbox::spec::BoxOutput;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use super::super::rules::format::after;
@@ -162,7 +162,7 @@ fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
         provider: meta.manifest.provider.clone(),
         model: meta.manifest.model.clone(),
         backend: meta.backend.to_string(),
-        phase: word(&meta.phase),
+        phase: json!(meta.phase).as_str().unwrap_or_default().to_owned(),
         doing: after(meta.phase),
         started_at: meta.started_at,
         finished_at: meta.finished_at,
@@ -199,13 +199,4 @@ fn spent_so_far(dir: &RunDir) -> Option<f64> {
     let text = std::fs::read_to_string(agent_box(dir).ok()?.egress_log()).ok()?;
     let entries = text.lines().filter_map(|line| serde_json::from_str::<EgressEntry>(line).ok());
     Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
-}
-
-/// The serialised name of a value.
-fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        Ok(other) => other.to_string(),
-        Err(_) => String::new(),
-    }
 }
