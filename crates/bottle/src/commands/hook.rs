@@ -10,7 +10,6 @@ use crate::flow::home::Home;
 use crate::flow::hooks::{HookSite, hook_secrets, installed_hooks};
 use crate::rules::hook::HookFile;
 
-/// Webhooks of repositories.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
     /// Make the webhook of a repository, with a fresh secret; one that is there is replaced

@@ -12,7 +12,6 @@ use crate::exit::{Failure, OrExit, OrGeneral, Outcome, SUCCESS};
 use crate::flow::attestation::sign_statements;
 use crate::flow::home::Home;
 
-/// The signing key of this home.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
     /// Make a key; done by itself when the first run ends

@@ -13,7 +13,6 @@ use crate::flow::resolve::resolve_manifest_agent;
 use crate::rules::agent_manifest::AGENT_TEMPLATE;
 use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
 
-/// Manifests of agents or of bottles.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManifestCommand {
     /// List the manifests

@@ -27,7 +27,6 @@ const FORGE_VARIABLES: &str = "Variables:
   FORGE_KIND, FORGE_URL   github or gitlab, and its front page, in the place of FORGE_GITEA_API
   FORGE_TOKEN             the token; or put it into ~/.bot-bottle/forge-token (mode 0600)";
 
-/// Start, resume and list on behalf of a forge.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrchestrateCommand {
     /// Work on an issue in a new bottle: `start --headless` with the forge's wiring
@@ -46,7 +45,6 @@ pub(crate) enum OrchestrateCommand {
     Status,
 }
 
-/// A new bottle for an issue.
 #[derive(Debug, Args)]
 pub(crate) struct OrchestrateStartArgs {
     /// The agent's manifest
@@ -66,7 +64,6 @@ pub(crate) struct OrchestrateStartArgs {
     backend: Option<String>,
 }
 
-/// A frozen bottle of an issue.
 #[derive(Debug, Args)]
 pub(crate) struct OrchestrateResumeArgs {
     /// The bottle

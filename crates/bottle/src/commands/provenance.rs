@@ -13,7 +13,6 @@ use crate::flow::home::Home;
 use crate::flow::run_record::load_run;
 use crate::flow::verification::{self, run_of};
 
-/// Records and statements of a run.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProvenanceCommand {
     /// Show the newest run of a bottle, or the run of this name

@@ -19,7 +19,6 @@ pub(crate) struct ServeArgs {
     config: PathBuf,
 }
 
-/// The configuration of `serve`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Print a configuration in which every key is explained

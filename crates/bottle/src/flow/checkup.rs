@@ -16,7 +16,6 @@ use crate::rules::hook::{HookFile, HookPlace, server_of};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// Checks the forge of the variables.
 pub(crate) async fn check_forge(home: &Home) -> Vec<Finding> {
     observe_forge(home).await.unwrap_or_else(|finding| vec![finding])
 }

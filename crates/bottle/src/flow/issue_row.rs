@@ -43,7 +43,7 @@ pub(crate) fn insert(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(),
     store.upsert(&row).or_general()
 }
 
-/// Takes a step of the bottle's state. The row of another bottle is left unchanged.
+/// Takes a step of the bottle's state. A row of another bottle stays unchanged.
 pub(crate) fn step(home: &Home, record: &Record, step: BottleStep) -> Result<(), Failure> {
     let Some(env) = &record.forge else { return Ok(()) };
     let store = open_store(home)?;

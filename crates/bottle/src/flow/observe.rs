@@ -81,7 +81,6 @@ impl Source {
         self.repo.resolve_commit(&name).await.or_general()
     }
 
-    /// The pins of the next run of a bottle.
     pub(crate) async fn pin(&self, record: &Record) -> Result<BottlePins, Failure> {
         let base = self.tip(&record.base_branch).await?.ok_or_else(|| {
             Failure::usage(format!("origin has no branch '{}' any more", record.base_branch))

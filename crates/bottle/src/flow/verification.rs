@@ -183,7 +183,6 @@ fn find_file(path: &Path) -> Result<Found, Failure> {
     Ok(Found { bundle: parse_bundle(&bytes, path)?, dir })
 }
 
-/// The newest run of a bottle, or the run of this name.
 pub(crate) fn run_of(home: &Home, name: &str) -> Result<RunDir, Failure> {
     let dir = match Bottle::open(home, name) {
         Ok((bottle, record)) => bottle.last_run(&record)?,

@@ -5,7 +5,6 @@ use sidecar::DoneStatus;
 
 use super::judge::Verdict;
 
-/// Facts about a closed run.
 #[derive(Debug, Clone)]
 pub(crate) struct ClosedRun<'a> {
     pub(crate) verdict: Option<&'a Verdict>,

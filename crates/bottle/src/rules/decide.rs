@@ -25,7 +25,6 @@ pub(crate) struct PullState {
     pub(crate) is_merged: bool,
 }
 
-/// Facts about the work on an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WorkFacts {
     pub(crate) state: WorkState,

@@ -1,13 +1,11 @@
 //! Whose comments reach an agent. Anyone may write on a public forge; only trusted authors are quoted in a prompt.
 
-/// Role of an author in an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthorRole {
     /// The account that agents act as.
     Bot,
     /// An author who may give agents work.
     Trusted,
-    /// Any other author.
     Outsider,
 }
 

@@ -12,7 +12,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Longest time for the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 const HEAD_MAX_BYTES: usize = 64 * 1024;
 /// Concurrent connections; further clients wait in the listener's queue.

@@ -19,7 +19,6 @@ use crate::flow::issue_row::issue_key;
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::target::agent_label;
 
-/// All served repositories, by owner and name.
 #[derive(Debug, Clone)]
 pub(crate) struct Repos {
     list: BTreeMap<(String, String), Repo>,

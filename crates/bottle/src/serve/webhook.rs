@@ -15,7 +15,6 @@ use orchestrator_db::{About, Delivery, DeliveryInsert};
 
 use super::{Service, header_text};
 
-/// Longest time for the body of a request.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn router(service: Arc<Service>) -> Router {

@@ -61,7 +61,6 @@ impl CaseStatus {
         self.texts().0
     }
 
-    /// The text of a badge.
     pub(crate) fn badge(self) -> &'static str {
         match self {
             Self::NeedsAttention => "needs you",
