@@ -14,7 +14,7 @@ use model::secret::Secret;
 use sha2::Sha256;
 
 use super::problem::Problem;
-use super::rules::origin::{self, is_ours, knows_host};
+use super::rules::origin::{is_ours, knows_host};
 use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, same};
 use super::{WebState, page};
 use crate::exit::Failure;
@@ -122,10 +122,7 @@ impl Auth {
     }
 
     pub(crate) fn is_from_us(&self, headers: &HeaderMap) -> bool {
-        let from = origin::OriginHeaders {
-            site: header_text(headers, SITE),
-            origin: header_text(headers, ORIGIN.as_str()),
-        };
+        let from = (header_text(headers, SITE), header_text(headers, ORIGIN.as_str()));
         let host = header_text(headers, HOST.as_str()).unwrap_or_default();
         is_ours(from, host, self.public_url.as_deref())
     }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use serde::Serialize;
+use serde_json::json;
 
 use super::problem::Problem;
 use super::{Web, WebState, query};
@@ -12,25 +12,20 @@ use super::{Web, WebState, query};
 /// Smallest free space that is enough to record a run.
 const ROOM_MIN_BYTES: u64 = 256 << 20;
 
-#[derive(Debug, Serialize)]
-struct Readiness {
-    database: &'static str,
-    disk: &'static str,
-}
-
 pub(crate) async fn lives() -> &'static str {
     "ok\n"
 }
 
 /// Readiness: the database responds and the disk has free space.
 pub(crate) async fn is_ready(State(web): State<WebState>) -> Result<impl IntoResponse, Problem> {
-    let found = query(&web, |web| Ok(check_readiness(web))).await?;
-    let ready = found.database == "ok" && found.disk == "ok";
+    let (database, disk) = query(&web, |web| Ok(check_readiness(web))).await?;
+    let ready = database == "ok" && disk == "ok";
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    Ok((status, Json(found)))
+    Ok((status, Json(json!({ "database": database, "disk": disk }))))
 }
 
-fn check_readiness(web: &Web) -> Readiness {
+/// States of the database and the disk.
+fn check_readiness(web: &Web) -> (&'static str, &'static str) {
     let database = match web.service.store.events_since(0, 1) {
         Ok(_) => "ok",
         Err(error) => {
@@ -43,7 +38,7 @@ fn check_readiness(web: &Web) -> Readiness {
         Some(_) => "less than 256 MiB are free",
         None => "no response",
     };
-    Readiness { database, disk }
+    (database, disk)
 }
 
 /// Free space where bottles are stored.

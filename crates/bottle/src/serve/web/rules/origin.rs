@@ -5,18 +5,14 @@
 
 use core::net::IpAddr;
 
-/// Headers about the origin of a request.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct OriginHeaders<'a> {
-    /// `Sec-Fetch-Site`.
-    pub(crate) site: Option<&'a str>,
-    /// `Origin`.
-    pub(crate) origin: Option<&'a str>,
-}
-
-/// True if a request may come from a page of ours. Without headers the form's token decides.
-pub(crate) fn is_ours(from: OriginHeaders<'_>, host: &str, public_url: Option<&str>) -> bool {
-    match (from.site, from.origin) {
+/// True if a request may come from a page of ours, by its headers `Sec-Fetch-Site` and `Origin`. Without these the form's
+/// token decides.
+pub(crate) fn is_ours(
+    (site, origin): (Option<&str>, Option<&str>),
+    host: &str,
+    public_url: Option<&str>,
+) -> bool {
+    match (site, origin) {
         // `none` is an address that a user typed, which no form sends.
         (Some(site), _) => site == "same-origin",
         // Because no page of ours sends a referrer, browsers without the header above send `null`.
@@ -60,11 +56,7 @@ mod tests {
 
     #[track_caller]
     fn check(site: Option<&str>, origin: Option<&str>, expected: bool) {
-        assert_eq!(
-            is_ours(OriginHeaders { site, origin }, HERE, PUBLIC),
-            expected,
-            "{site:?} {origin:?}"
-        );
+        assert_eq!(is_ours((site, origin), HERE, PUBLIC), expected, "{site:?} {origin:?}");
     }
 
     #[test]
