@@ -150,12 +150,11 @@ impl Bottle {
             }
             _ => failed(format!("the record of '{name}': {error}")),
         })?;
+        // The page shows this text, so the path is in the remedy alone.
         let record = serde_json::from_slice(&bytes).map_err(|error| {
-            failed(format!("{} is not the record of a bottle: {error}", path.display()))
-                .with_remedy(format!(
-                    "restore it, or remove the bottle: rm -r {}",
-                    bottle.path.display()
-                ))
+            let (file, folder) = (path.display(), bottle.path.display());
+            failed(format!("the record of '{name}' is not JSON: {error}"))
+                .with_remedy(format!("restore {file}, or remove the bottle: rm -r {folder}"))
         })?;
         Ok((bottle, record))
     }

@@ -186,7 +186,7 @@ fn agents_that_are_refused() {
     provider = \"command\"\ncommand = []
       command: the provider 'command' needs a command
     provider = \"pi\"\nbottle = \"a b\"
-      bottle: "a b" is not a valid agent name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
+      bottle: "a b" is not a valid bottle name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
     provider = \"pi\"\nprotect = [\"[\"]
       protect: '[' is not a path pattern: unclosed character class; missing ']'
     provider = \"pi\"\n[server]\nkey_env = \"A\"\nkey_file = \"b\"

@@ -300,8 +300,8 @@ fn a_record_that_is_not_json() {
     status: 1
     --- stdout
     --- stderr
-    error: [ROOT]/home/.bot-bottle/cellar/plain/record.json is not the record of a bottle: EOF while parsing an object at line 1 column 1
-    hint: restore it, or remove the bottle: rm -r [ROOT]/home/.bot-bottle/cellar/plain
+    error: the record of 'plain' is not JSON: EOF while parsing an object at line 1 column 1
+    hint: restore [ROOT]/home/.bot-bottle/cellar/plain/record.json, or remove the bottle: rm -r [ROOT]/home/.bot-bottle/cellar/plain
     ");
 }
 
