@@ -153,7 +153,7 @@ impl Bottle {
         // The page shows this text, so the path is in the remedy alone.
         let record = serde_json::from_slice(&bytes).map_err(|error| {
             let (file, folder) = (path.display(), bottle.path.display());
-            failed(format!("the record of '{name}' is not JSON: {error}"))
+            failed(format!("the record of '{name}': {error}"))
                 .with_remedy(format!("restore {file}, or remove the bottle: rm -r {folder}"))
         })?;
         Ok((bottle, record))

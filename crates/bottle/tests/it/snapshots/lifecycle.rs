@@ -300,7 +300,7 @@ fn a_record_that_is_not_json() {
     status: 1
     --- stdout
     --- stderr
-    error: the record of 'plain' is not JSON: EOF while parsing an object at line 1 column 1
+    error: the record of 'plain': EOF while parsing an object at line 1 column 1
     hint: restore [ROOT]/home/.bot-bottle/cellar/plain/record.json, or remove the bottle: rm -r [ROOT]/home/.bot-bottle/cellar/plain
     ");
 }
