@@ -11,11 +11,6 @@ mod flow;
 pub mod fuzz_api;
 mod rules;
 
-mod ui {
-    //! The printer.
-    pub(crate) use shell::Ui;
-}
-
 use std::process::ExitCode;
 
 use model::exit::WfExit;

@@ -6,24 +6,22 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
-use model::error_chain;
 use model::exit::WfExit;
-use model::id::ClarificationId;
 use serde_json::json;
 
+use super::queue::{chosen, find_entry};
 use super::{App, person};
 use crate::cli::Which;
 use crate::commands::complete::{question_ids, workstream_ids};
 use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::question::{self, load_questions, move_answered, name_of};
-use crate::disk::queue::QueueEntry;
+use crate::disk::question;
+use crate::disk::queue::{QueueEntry, load_queue, move_entry};
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::gate::{require_readable, update_status};
+use crate::flow::gate::update_status;
 use crate::rules::clarification::{
     AnswerOption, Clarification, ClarificationStatus, NewQuestion, Urgency, render_clarification,
 };
-use crate::rules::suggest::hint;
 
 /// Questions that wait for a person.
 #[derive(Debug, Subcommand)]
@@ -98,7 +96,7 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     let mut entries = Vec::new();
     for workstream in chosen(app, &dirs, workstream)? {
         for &status in statuses {
-            let found = load_questions(&workstream.dir, status)?;
+            let found = load_queue::<Clarification>(&workstream.dir, status)?;
             entries.extend(found.into_iter().map(|entry| (workstream.meta.id.clone(), entry)));
         }
     }
@@ -144,8 +142,9 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 
 /// Shows a question.
 fn show(app: &App, which: &QueueArg) -> Outcome {
-    let dirs = app.dirs()?;
-    let (_, question) = find(app, &dirs, which, QuestionFilter::Any)?;
+    let workstream = which.workstream.as_deref();
+    let (_, question): (_, Clarification) =
+        find_entry(app, &app.dirs()?, &which.id, workstream, |_| Ok(()))?;
     if app.ui.is_json() {
         app.ui.document(&question);
     } else {
@@ -157,7 +156,7 @@ fn show(app: &App, which: &QueueArg) -> Outcome {
 /// Answers a question. It takes only the global lock, so that a person can answer during a run.
 pub(super) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
     let dirs = app.dirs()?;
-    let (_, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
+    let (_, question) = find_pending(app, &dirs, which)?;
     let typed = match typed {
         Some(typed) => typed.to_owned(),
         None => ask_editor(&question).await?,
@@ -165,9 +164,9 @@ pub(super) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
     let answer = question.choose_answer(&typed).or_exit(WfExit::Config)?;
     let _lock = dirs.lock_global(&format!("answer {}", question.id)).await?;
     // Another answer may have arrived while the editor was open.
-    let (mut workstream, question) = find(app, &dirs, which, QuestionFilter::Pending)?;
+    let (mut workstream, question) = find_pending(app, &dirs, which)?;
     let question = question.answered(answer, person(), host::clock::now());
-    move_answered(&workstream.dir, &question)?;
+    move_entry(&workstream.dir, ClarificationStatus::Pending, &question)?;
     let status = update_status(&mut workstream)?;
     app.ui.line(&format!(
         "Answered {}: {}",
@@ -214,69 +213,18 @@ async fn ask(
     Ok(WfExit::Success)
 }
 
-/// Filter on the status of questions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum QuestionFilter {
-    Any,
-    Pending,
-}
-
-/// Finds the workstreams of a command: one by name, or all open ones.
-pub(super) fn chosen(
-    app: &App,
-    dirs: &ProjectDirs,
-    typed: Option<&str>,
-) -> Result<Vec<Workstream>, Failure> {
-    match typed {
-        Some(typed) => Ok(vec![dirs.find_workstream(typed)?]),
-        None => {
-            let (good, bad) = dirs.load_workstreams()?;
-            for fault in &bad {
-                app.ui.warn(&error_chain(fault));
-            }
-            Ok(good)
-        }
-    }
-}
-
-fn find(
+/// Finds the question to answer.
+fn find_pending(
     app: &App,
     dirs: &ProjectDirs,
     which: &QueueArg,
-    wanted: QuestionFilter,
 ) -> Result<(Workstream, Clarification), Failure> {
-    ClarificationId::parse(&which.id).or_exit(WfExit::Config)?;
-    let (mut found, mut known, mut answered) = (Vec::new(), Vec::new(), false);
-    for workstream in chosen(app, dirs, which.workstream.as_deref())? {
-        for status in [ClarificationStatus::Pending, ClarificationStatus::Answered] {
-            for entry in load_questions(&workstream.dir, status)? {
-                let is_it = name_of(&entry) == which.id;
-                let counts =
-                    wanted == QuestionFilter::Any || status == ClarificationStatus::Pending;
-                answered |= is_it && !counts;
-                if is_it && counts {
-                    found.push((workstream.clone(), entry));
-                } else {
-                    known.push(name_of(&entry));
-                }
-            }
+    find_entry(app, dirs, &which.id, which.workstream.as_deref(), |status| match status {
+        ClarificationStatus::Pending => Ok(()),
+        ClarificationStatus::Answered => {
+            Err(Failure::usage(format!("{} was answered already", which.id)))
         }
-    }
-    match (found.len(), answered) {
-        (0, true) => Err(Failure::usage(format!("{} was answered already", which.id))),
-        (0, false) => {
-            let hint = hint(&which.id, known.iter().map(String::as_str));
-            Err(Failure::usage(format!("there is no question {}{hint}", which.id)))
-        }
-        (1, _) => {
-            let (workstream, entry) = found.remove(0);
-            Ok((workstream, require_readable(entry)?))
-        }
-        _ => Err(Failure::usage(format!(
-            "several workstreams have {}; say which: --workstream ID",
-            which.id
-        ))),
-    }
+    })
 }
 
 /// Opens the person's editor with the question in comments; what is not a comment is the answer.

@@ -8,6 +8,7 @@ use crate::disk::names_in;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::PENDING;
 use crate::disk::run_dir::list_runs;
+use crate::disk::uat::PENDING_UATS;
 use crate::disk::workflow::Workflow;
 
 pub(crate) fn project_names() -> Vec<CompletionCandidate> {
@@ -33,7 +34,7 @@ pub(crate) fn question_ids() -> Vec<CompletionCandidate> {
 
 /// Acceptance tests that wait, for completion.
 pub(crate) fn uat_ids() -> Vec<CompletionCandidate> {
-    candidates(dirs().map(|dirs| ids_in(&dirs, "uat/pending")))
+    candidates(dirs().map(|dirs| ids_in(&dirs, PENDING_UATS)))
 }
 
 fn ids_in(dirs: &ProjectDirs, folder: &str) -> Vec<String> {

@@ -88,8 +88,8 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let dir = register(app, &registration)?;
     let path = dir.join(PROFILE_ENV);
     let mut file = load_env(&path)?.unwrap_or_default();
-    fill(&mut file, &entries).map_err(|problem| DiskError::invalid(&path, problem))?;
-    parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
+    fill(&mut file, &entries).map_err(DiskError::in_file(&path))?;
+    parse_profile(&file).map_err(DiskError::in_file(&path))?;
     save(&path, file.to_string().as_bytes())?;
     app.ui.status("Writing project_profile.env... done");
     save(&dir.join(PROFILE_PAGE), render_page(&registration.project, &file).as_bytes())?;

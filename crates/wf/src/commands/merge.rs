@@ -1,32 +1,27 @@
 //! `wf merge`: brings a workstream that is merge-ready into the default branch.
 
-use std::sync::Arc;
-
 use clap::Args;
 use forge::Forge;
 use host::git::WorktreeRepo;
 use model::exit::WfExit;
-use model::redact::Redactor;
-use run_store::commands_log::CommandsLog;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
 use crate::disk::effect_log::ProjectEffects;
 use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::run_dir::WfRunDir;
-use crate::disk::secrets::load_secrets;
 use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::flow::merge::{Publish, check_ready, merge_local};
 use crate::flow::product::open_product;
-use crate::flow::pull::{MergeRoute, choose_merge_route, finish, observe_pull, publish, remember};
-use crate::flow::stage::{StageContext, StageRunner, WorkLocation};
-use crate::flow::suite::{SuiteContext, run_suite};
+use crate::flow::pull::{MergeRoute, choose_merge_route, observe_pull, publish, remember};
+use crate::flow::stage::run_alone;
+use crate::flow::suite::run_suite;
 use crate::rules::manifest::SuiteStatus;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
 use crate::rules::pull::PullAction;
-use crate::rules::run_id::{RunTopic, run_stem};
+use crate::rules::run_id::RunTopic;
+use crate::rules::status::WorkstreamStatus;
 
 /// Merge a workstream that is merge-ready
 #[derive(Debug, Args)]
@@ -122,7 +117,7 @@ async fn merge_there(
         )),
         PullAction::Finish => {
             let _lock = dirs.lock_global(&format!("merge {id}")).await?;
-            finish(&mut workstream)?;
+            workstream.set_status(WorkstreamStatus::Done, "")?;
             dirs.write_active()?;
             let base = &workstream.meta.base_branch;
             app.ui.line(&format!("{id} was merged into {base} at {url}"));
@@ -146,34 +141,13 @@ async fn test_gate(
         (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),
         _ => unit.unwrap_or(SuiteRunner::Skip("no suite configured")),
     };
-    let stem = run_stem(host::clock::now(), &dirs.project.name, &workstream.meta.id);
-    let mut run = WfRunDir::create(&dirs.runs_dir(), &stem)?;
-    run.set_topic(RunTopic::Merge)?;
-    let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
-    let redactor = Arc::new(Redactor::new(load_secrets(dirs)?));
-    let path = run.path();
-    let log = CommandsLog::open_in(&path, Arc::clone(&redactor)).or_exit(WfExit::General)?;
-    let log = Arc::new(log).callback();
-    let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
-    let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
-    let runner = StageRunner::new(dirs, &app.ui)?;
-    let suites = SuiteContext {
-        context: StageContext {
-            workstream,
-            profile,
-            product,
-            run_dir: &path,
-            cancel: &cancel,
-            log: &log,
-        },
-        dirs,
-        runner: &runner,
-        head: &head,
-        redactor: &redactor,
-    };
-    let result = run_suite(&suites, &Suite { name: "merge-gate", how }).await;
-    runner.tidy(&path, WorkLocation::Unknown);
-    let result = result.or_exit(WfExit::Test)?;
+    let suite = Suite { name: "merge-gate", how };
+    let (result, run_dir) =
+        run_alone(&app.ui, dirs, product, workstream, profile, RunTopic::Merge, async |stage| {
+            run_suite(stage, &suite).await
+        })
+        .await?;
+    let result = result.map_err(|error| Failure::new(WfExit::Test, error.to_string()))?;
     match result.status {
         SuiteStatus::Passed => Ok(()),
         SuiteStatus::Skipped => {
@@ -184,7 +158,7 @@ async fn test_gate(
             WfExit::Test,
             format!(
                 "the gate test failed; see {}",
-                path.join("tests/merge-gate/output.log").display()
+                run_dir.join("tests/merge-gate/output.log").display()
             ),
         )),
     }

@@ -16,6 +16,7 @@ pub(crate) mod new;
 pub(crate) mod plan;
 pub(crate) mod project;
 pub(crate) mod prune;
+mod queue;
 pub(crate) mod refresh;
 pub(crate) mod run;
 pub(crate) mod show;

@@ -171,7 +171,7 @@ pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf
     let dir = workflow.project_dir(project.name.as_str());
     let path = dir.join(PROJECT_ENV);
     let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
-    write_project(&mut file, project).map_err(|error| DiskError::invalid(&path, error))?;
+    write_project(&mut file, project).map_err(DiskError::in_file(&path))?;
     make_dir(&dir.join("workstreams"))?;
     save(&path, file.to_string().as_bytes())?;
     let is_found = Workflow::find(&app.here)?.is_some_and(|found| found.root() == workflow.root());
@@ -233,11 +233,7 @@ fn show(app: &App, name: Option<&str>) -> Outcome {
     );
     app.ui.result("makefile", profile.makefile.as_deref().unwrap_or("not used"));
     for suite in &profile.suites {
-        let how = match &suite.how {
-            crate::rules::profile::SuiteRunner::Command(argv) => argv.join(" "),
-            crate::rules::profile::SuiteRunner::Make(target) => format!("make {target}"),
-            crate::rules::profile::SuiteRunner::Skip(why) => (*why).to_owned(),
-        };
+        let how = suite.how.line().unwrap_or_else(str::to_owned);
         app.ui.result(&format!("tests {}", suite.name), &how);
     }
     app.ui.result(

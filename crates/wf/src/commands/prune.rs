@@ -6,9 +6,10 @@ use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
-use crate::disk::implemented::ImplementedFile;
+use crate::disk::implemented::Implemented;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::{list_runs, load_result};
+use crate::disk::state_file::StateFile;
 use crate::exit::{Failure, Outcome};
 use crate::flow::stage::{has_copy, remove_copy};
 use crate::rules::prune::{CopyVerdict, RunCopy, judge_copy};
@@ -83,7 +84,7 @@ fn awaited_runs(dirs: &ProjectDirs) -> Result<Vec<String>, Failure> {
     let (workstreams, _) = dirs.load_workstreams()?;
     let mut runs = Vec::new();
     for workstream in workstreams {
-        let waiting = ImplementedFile::of(dirs, &workstream.meta.id)?.load()?;
+        let waiting = Implemented::load(dirs, &workstream.meta.id)?;
         runs.extend(waiting.map(|implemented| implemented.run));
     }
     Ok(runs)

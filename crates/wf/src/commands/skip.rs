@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::{App, person};
 use crate::cli::Which;
-use crate::disk::{DiskError, save};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::plan::mark_done;
+use crate::rules::suggest::hint;
 
 /// Mark the next micro-commit as done without doing it
 #[derive(Debug, Args)]
@@ -37,17 +37,10 @@ pub(crate) async fn cmd_skip(app: &App, args: &SkipArgs) -> Outcome {
             Failure::usage("every micro-commit is done; there is nothing to skip")
         })?,
     };
-    let text = workstream.plan_text()?.unwrap_or_default();
-    let path = workstream.plan_path();
-    let marked = mark_done(&text, &id).map_err(|error| DiskError::invalid(&path, error))?;
-    let marked = marked.ok_or_else(|| {
-        let hint = crate::rules::suggest::hint(
-            id.as_str(),
-            plan.commits.iter().map(|commit| commit.id.as_str()),
-        );
-        Failure::usage(format!("the plan has no {id}{hint}"))
+    workstream.mark_plan(mark_done, &id)?.ok_or_else(|| {
+        let known = plan.commits.iter().map(|commit| commit.id.as_str());
+        Failure::usage(format!("the plan has no {id}{}", hint(id.as_str(), known)))
     })?;
-    save(&path, marked.as_bytes())?;
     let why = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     workstream.note(&format!("{} skipped {id}{why}", person()), host::clock::now())?;
     app.ui.line(&format!("Skipped {id}"));

@@ -5,16 +5,15 @@ use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::question::{load_questions, name_of};
+use crate::disk::queue::names_of;
 use crate::disk::run_dir::load_result;
-use crate::disk::uat::{self, load_uats};
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, Outcome};
-use crate::rules::clarification::ClarificationStatus;
+use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::plan::Plan;
 use crate::rules::result::RunResult;
 use crate::rules::touched::parse_touched;
-use crate::rules::uat::UatStatus;
+use crate::rules::uat::{Uat, UatStatus};
 
 /// Data of the page.
 struct StatusView {
@@ -31,17 +30,14 @@ struct StatusView {
 pub(crate) fn cmd_status(app: &App, which: &Which) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = app.workstream(&dirs, which)?;
-    let questions = load_questions(&workstream.dir, ClarificationStatus::Pending)?;
     let mut uats = Vec::new();
     for status in UatStatus::ALL {
-        let names: Vec<String> =
-            load_uats(&workstream.dir, status)?.iter().map(uat::name_of).collect();
-        uats.push((status, names));
+        uats.push((status, names_of::<Uat>(&workstream.dir, status)?));
     }
     let last_run = workstream.meta.last_run_id.as_ref().map(|run| dirs.runs_dir().join(run));
     let view = StatusView {
         plan: workstream.load_plan().map_err(|error| Failure::from(error).to_string()),
-        questions: questions.iter().map(name_of).collect(),
+        questions: names_of::<Clarification>(&workstream.dir, ClarificationStatus::Pending)?,
         uats,
         touched: parse_touched(&workstream.touched()?).count(),
         is_running: host::lock::is_held(&dirs.workstream_lock(&workstream.meta.id))

@@ -3,19 +3,14 @@
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use model::exit::WfExit;
-use model::id::UatId;
 use serde_json::json;
 
-use super::clarify::chosen;
+use super::queue::{chosen, find_entry};
 use super::{App, person};
 use crate::commands::complete::{uat_ids, workstream_ids};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::queue::QueueEntry;
-use crate::disk::uat::{load_uats, move_uat, name_of};
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::gate::{require_readable, update_status};
-use crate::rules::suggest::hint;
+use crate::disk::queue::{QueueEntry, load_queue, move_entry};
+use crate::exit::{Failure, Outcome};
+use crate::flow::gate::update_status;
 use crate::rules::uat::{Uat, UatStatus, render_uat};
 
 /// Acceptance tests that wait for a person.
@@ -72,7 +67,7 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     let mut entries = Vec::new();
     for workstream in chosen(app, &dirs, workstream)? {
         for &status in statuses {
-            for entry in load_uats(&workstream.dir, status)? {
+            for entry in load_queue::<Uat>(&workstream.dir, status)? {
                 entries.push((workstream.meta.id.clone(), status, entry));
             }
         }
@@ -101,7 +96,7 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
                 QueueEntry::Good(uat) => format!("{} scenarios", uat.scenarios.len()),
                 QueueEntry::Bad { problem, .. } => format!("cannot be read: {problem}"),
             };
-            vec![name_of(&entry), id.to_string(), status.folder().to_owned(), scenarios]
+            vec![entry.name().to_owned(), id.to_string(), status.folder().to_owned(), scenarios]
         })
         .collect();
     app.ui.table(&["ID", "WORKSTREAM", "STATUS", "CONTENT"], rows);
@@ -110,8 +105,8 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 
 /// Shows an acceptance test.
 fn show(app: &App, which: &UatArg) -> Outcome {
-    let dirs = app.dirs()?;
-    let (_, _, uat) = find(app, &dirs, which)?;
+    let (_, uat): (_, Uat) =
+        find_entry(app, &app.dirs()?, &which.id, which.workstream.as_deref(), |_| Ok(()))?;
     if app.ui.is_json() {
         app.ui.document(&uat);
     } else {
@@ -136,16 +131,16 @@ async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
 async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> Outcome {
     let dirs = app.dirs()?;
     let _lock = dirs.lock_global(&format!("uat {}", which.id)).await?;
-    let (mut workstream, status, uat) = find(app, &dirs, which)?;
-    if status != UatStatus::Pending {
-        return Err(Failure::usage(format!(
-            "{} has a verdict already: {}",
-            uat.id,
-            status.folder()
-        )));
-    }
+    let pending = |status: UatStatus| match status {
+        UatStatus::Pending => Ok(()),
+        UatStatus::Passed | UatStatus::Failed | UatStatus::Superseded => {
+            Err(Failure::usage(format!("{} has a verdict already: {}", which.id, status.folder())))
+        }
+    };
+    let (mut workstream, uat): (_, Uat) =
+        find_entry(app, &dirs, &which.id, which.workstream.as_deref(), pending)?;
     let uat = verdict(uat);
-    move_uat(&workstream.dir, UatStatus::Pending, &uat)?;
+    move_entry(&workstream.dir, UatStatus::Pending, &uat)?;
     let now = update_status(&mut workstream)?;
     app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
     if let Some(needs) = now.needs() {
@@ -153,38 +148,4 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     }
     app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));
     Ok(WfExit::Success)
-}
-
-fn find(
-    app: &App,
-    dirs: &ProjectDirs,
-    which: &UatArg,
-) -> Result<(Workstream, UatStatus, Uat), Failure> {
-    UatId::parse(&which.id).or_exit(WfExit::Config)?;
-    let (mut found, mut known) = (Vec::new(), Vec::new());
-    for workstream in chosen(app, dirs, which.workstream.as_deref())? {
-        for status in UatStatus::ALL {
-            for entry in load_uats(&workstream.dir, status)? {
-                if name_of(&entry) == which.id {
-                    found.push((workstream.clone(), status, entry));
-                } else {
-                    known.push(name_of(&entry));
-                }
-            }
-        }
-    }
-    match found.len() {
-        0 => {
-            let hint = hint(&which.id, known.iter().map(String::as_str));
-            Err(Failure::usage(format!("there is no acceptance test {}{hint}", which.id)))
-        }
-        1 => {
-            let (workstream, status, entry) = found.remove(0);
-            Ok((workstream, status, require_readable(entry)?))
-        }
-        _ => Err(Failure::usage(format!(
-            "several workstreams have {}; say which: --workstream ID",
-            which.id
-        ))),
-    }
 }

@@ -10,8 +10,7 @@ use crate::cli::Which;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::rejection::{Rejection, add_rejection};
 use crate::disk::run_dir::{list_runs, load_result};
-use crate::disk::workstream::{Durability, Workstream};
-use crate::disk::{DiskError, save};
+use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, Outcome};
 use crate::rules::meta::stamp;
 use crate::rules::pipeline::RunOutcome;
@@ -24,7 +23,7 @@ pub(crate) async fn cmd_approve(app: &App, which: &Which) -> Outcome {
     let mut workstream = app.workstream(&dirs, which)?;
     let (commit, sha) = last_accepted(&dirs, &workstream)?;
     let _lock = dirs.lock_global(&format!("approve {}", workstream.meta.id)).await?;
-    workstream.change(&[("APPROVED_SHA", &sha)], Durability::Safe)?;
+    workstream.change(&[("APPROVED_SHA", &sha)])?;
     workstream.note(&format!("{} approved {commit} at {sha}", person()), host::clock::now())?;
     let id = &workstream.meta.id;
     app.ui.line(&format!("Approved {commit}"));
@@ -72,10 +71,12 @@ pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     };
     // The reason first: without it the next attempt would repeat the same work.
     add_rejection(&workstream.dir, rejection)?;
-    take_back(&workstream, &commit)?;
+    workstream
+        .mark_plan(mark_undone, &commit)?
+        .ok_or_else(|| Failure::usage(format!("the plan has no {commit} any more")))?;
     let changes =
         [("STATUS", WorkstreamStatus::Implement.word()), ("BLOCKED_BY", ""), ("APPROVED_SHA", "")];
-    workstream.change(&changes, Durability::Safe)?;
+    workstream.change(&changes)?;
     workstream.note(&format!("{} rejected {commit}: {words}", person()), host::clock::now())?;
     dirs.write_active()?;
     let id = &workstream.meta.id;
@@ -106,13 +107,4 @@ fn last_accepted(
         }
     }
     Err(nothing())
-}
-
-fn take_back(workstream: &Workstream, commit: &MicroCommitId) -> Result<(), Failure> {
-    let path = workstream.plan_path();
-    let text = workstream.plan_text()?.unwrap_or_default();
-    let marked = mark_undone(&text, commit).map_err(|error| DiskError::invalid(&path, error))?;
-    let marked =
-        marked.ok_or_else(|| Failure::usage(format!("the plan has no {commit} any more")))?;
-    Ok(save(&path, marked.as_bytes())?)
 }

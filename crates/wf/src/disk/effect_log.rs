@@ -121,8 +121,8 @@ impl ProjectEffects {
     pub(crate) fn unfinished(&self) -> Result<Vec<UnfinishedEffect>, DiskError> {
         let bytes = read_optional(&self.path)?.unwrap_or_default();
         let genesis = ChainHead::genesis(self.seed.as_bytes());
-        let chain = verify_chain::<EffectLine>(&bytes, genesis)
-            .map_err(|fault| DiskError::invalid(&self.path, fault))?;
+        let chain =
+            verify_chain::<EffectLine>(&bytes, genesis).map_err(DiskError::in_file(&self.path))?;
         let mut open: Vec<UnfinishedEffect> = Vec::new();
         for line in chain.lines {
             let workstream = line.detail["workstream"].as_str().unwrap_or_default().to_owned();

@@ -15,6 +15,7 @@ pub(crate) mod rejection;
 pub(crate) mod run_dir;
 pub(crate) mod secrets;
 mod spread;
+pub(crate) mod state_file;
 pub(crate) mod touched;
 pub(crate) mod uat;
 pub(crate) mod workflow;
@@ -30,6 +31,9 @@ use host::file::FileError;
 use host::lock::LockError;
 use model::env_file::EnvFile;
 use model::exit::WfExit;
+use serde::de::DeserializeOwned;
+
+use crate::rules::schema::Schema;
 
 /// The mode of files that a project's people may all read.
 pub(crate) const SHARED: u32 = 0o644;
@@ -63,6 +67,11 @@ impl DiskError {
         Self::Invalid { path: path.to_path_buf(), problem: problem.to_string() }
     }
 
+    /// The same as a function, for `map_err`.
+    pub(crate) fn in_file<E: ToString>(path: &Path) -> impl FnOnce(E) -> Self {
+        move |problem| Self::invalid(path, problem)
+    }
+
     pub(crate) fn status(&self) -> WfExit {
         match self {
             Self::Invalid { .. } | Self::Unknown { .. } | Self::Setting(_) => WfExit::Config,
@@ -74,8 +83,33 @@ impl DiskError {
 
 /// Reads an env file; none if there is none.
 pub(crate) fn load_env(path: &Path) -> Result<Option<EnvFile>, DiskError> {
+    load_as(path, EnvFile::parse_bytes)
+}
+
+/// Reads a text; none if there is no file.
+pub(crate) fn load_text(path: &Path) -> Result<Option<String>, DiskError> {
+    load_as(path, |bytes| std::str::from_utf8(bytes).map(str::to_owned))
+}
+
+/// Reads a JSON file without a schema; none if there is none.
+pub(crate) fn load_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, DiskError> {
+    load_as(path, |bytes| serde_json::from_slice(bytes))
+}
+
+/// Reads a JSON file that keeps a schema; none if there is none.
+pub(crate) fn load_document<T: DeserializeOwned>(
+    path: &Path,
+    schema: Schema,
+) -> Result<Option<T>, DiskError> {
+    load_as(path, |bytes| schema.read(bytes))
+}
+
+fn load_as<T, E: ToString>(
+    path: &Path,
+    parse: impl FnOnce(&[u8]) -> Result<T, E>,
+) -> Result<Option<T>, DiskError> {
     let Some(bytes) = read_optional(path)? else { return Ok(None) };
-    EnvFile::parse_bytes(&bytes).map(Some).map_err(|error| DiskError::invalid(path, error))
+    parse(&bytes).map(Some).map_err(DiskError::in_file(path))
 }
 
 /// Reads a file; none if there is none.
@@ -87,7 +121,6 @@ pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
     }
 }
 
-/// Replaces a file.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     Ok(host::file::write_atomic(path, bytes, SHARED)?)
 }

@@ -8,9 +8,8 @@ use shell::ui::Volume;
 
 use super::workflow::Workflow;
 use super::{DiskError, load_env, names_in};
-use crate::rules::agent_choice;
 use crate::rules::choose::{ProjectCandidate, ProjectQuery, choose_project};
-use crate::rules::profile::{KNOWN, Profile, parse_profile};
+use crate::rules::profile::{Profile, parse_known};
 use crate::rules::project::Project;
 
 /// The variable that names the runtime directory.
@@ -117,10 +116,9 @@ impl ProjectDirs {
     pub(crate) fn load_profile(&self) -> Result<(Profile, Vec<String>), DiskError> {
         let path = self.dir.join(PROFILE_ENV);
         let file = load_env(&path)?.unwrap_or_default();
-        let profile = parse_profile(&file).map_err(|error| DiskError::invalid(&path, error))?;
-        let known: Vec<&str> = KNOWN.into_iter().chain(agent_choice::keys()).collect();
-        let unknown = file.unknown(&known);
-        let warnings = unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
+        let (profile, known) = parse_known(&file).map_err(DiskError::in_file(&path))?;
+        let unknown = file.keys().filter(|key| !known.contains(*key));
+        let warnings = unknown.map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((profile, warnings.collect()))
     }
 

@@ -3,13 +3,32 @@
 //! The JSON is authoritative. A Markdown file alone, or JSON that cannot be read, is an entry too: ignoring it would let
 //! work pass a gate that it should block.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use model::id::IdError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::project_dirs::ProjectDirs;
 use super::{DiskError, make_dir, names_in, read_optional, remove_optional, save};
 use crate::rules::schema::{Schema, render_json};
+
+/// A question or an acceptance test.
+pub(crate) trait Queued: Serialize + DeserializeOwned {
+    type Status: Copy + PartialEq + 'static;
+    const NOUN: &'static str;
+    /// Start of the file names.
+    const PREFIX: &'static str;
+    const SCHEMA: Schema;
+    /// The folder of each status, relative to the workstream; that of the pending ones comes first.
+    const FOLDERS: &'static [(Self::Status, &'static str)];
+
+    fn check_id(text: &str) -> Result<(), IdError>;
+    fn id(&self) -> &str;
+    fn status(&self) -> Self::Status;
+    /// Renders the Markdown page.
+    fn render(&self) -> String;
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum QueueEntry<T> {
@@ -21,18 +40,49 @@ pub(crate) enum QueueEntry<T> {
     },
 }
 
-/// Reads a folder of a queue, by name.
-pub(crate) fn load_folder<T: DeserializeOwned>(
-    dir: &Path,
-    prefix: &str,
-    schema: Schema,
+impl<T: Queued> QueueEntry<T> {
+    /// The id of an entry, readable or not.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Good(value) => value.id(),
+            Self::Bad { name, .. } => name,
+        }
+    }
+}
+
+/// Reads the entries of a status, by name. An entry whose pending file survived a crash after its verdict is not pending.
+pub(crate) fn load_queue<T: Queued>(
+    workstream: &Path,
+    status: T::Status,
 ) -> Result<Vec<QueueEntry<T>>, DiskError> {
+    let mut entries = load_folder(&workstream.join(folder_of::<T>(status)))?;
+    if let [(pending, _), settled @ ..] = T::FOLDERS
+        && *pending == status
+    {
+        entries.retain(|entry: &QueueEntry<T>| {
+            let file = format!("{}.json", entry.name());
+            !settled.iter().any(|(_, folder)| workstream.join(folder).join(&file).exists())
+        });
+    }
+    Ok(entries)
+}
+
+/// The ids of the entries of a status, readable or not.
+pub(crate) fn names_of<T: Queued>(
+    workstream: &Path,
+    status: T::Status,
+) -> Result<Vec<String>, DiskError> {
+    let entries = load_queue::<T>(workstream, status)?;
+    Ok(entries.iter().map(|entry| entry.name().to_owned()).collect())
+}
+
+fn load_folder<T: Queued>(dir: &Path) -> Result<Vec<QueueEntry<T>>, DiskError> {
     let names = names_in(dir)?;
     let mut entries = Vec::new();
-    for name in names.iter().filter(|name| name.starts_with(prefix)) {
+    for name in names.iter().filter(|name| name.starts_with(T::PREFIX)) {
         if let Some(stem) = name.strip_suffix(".json") {
             let bytes = read_optional(&dir.join(name))?.unwrap_or_default();
-            entries.push(match schema.read(&bytes) {
+            entries.push(match T::SCHEMA.read(&bytes) {
                 Ok(value) => QueueEntry::Good(value),
                 Err(error) => QueueEntry::Bad { name: stem.to_owned(), problem: error.to_string() },
             });
@@ -46,44 +96,45 @@ pub(crate) fn load_folder<T: DeserializeOwned>(
     Ok(entries)
 }
 
-/// Writes an entry and its page.
-pub(crate) fn save_entry(
-    dir: &Path,
-    id: &str,
-    value: &impl Serialize,
-    page: &str,
-) -> Result<(), DiskError> {
-    make_dir(dir)?;
+fn folder_of<T: Queued>(status: T::Status) -> &'static str {
+    let found = T::FOLDERS.iter().find(|(known, _)| *known == status);
+    found.map_or("", |(_, folder)| folder)
+}
+
+/// Writes an entry and its page to the folder of its status.
+pub(crate) fn save_entry<T: Queued>(workstream: &Path, value: &T) -> Result<(), DiskError> {
+    let (dir, id) = (workstream.join(folder_of::<T>(value.status())), value.id());
+    make_dir(&dir)?;
     // The page first: the entry exists once its JSON does.
-    save(&dir.join(format!("{id}.md")), page.as_bytes())?;
+    save(&dir.join(format!("{id}.md")), value.render().as_bytes())?;
     save(&dir.join(format!("{id}.json")), render_json(value).as_bytes())
 }
 
-/// Removes an entry from the folder where it was.
-pub(crate) fn remove_entry(dir: &Path, id: &str) -> Result<(), DiskError> {
+/// Moves an entry to the folder of its status.
+pub(crate) fn move_entry<T: Queued>(
+    workstream: &Path,
+    from: T::Status,
+    value: &T,
+) -> Result<(), DiskError> {
+    save_entry(workstream, value)?;
+    let (dir, id) = (workstream.join(folder_of::<T>(from)), value.id());
     remove_optional(&dir.join(format!("{id}.json")))?;
     remove_optional(&dir.join(format!("{id}.md")))
 }
 
-/// The highest number in a folder's names such as `CLQ-007.json`.
-pub(crate) fn highest_number(dir: &Path, prefix: &str) -> Result<u32, DiskError> {
+/// The next number of the project. Closed workstreams count too, so that no number repeats.
+pub(crate) fn next_number<T: Queued>(dirs: &ProjectDirs) -> Result<u32, DiskError> {
+    // Names such as `CLQ-007.json`.
     let number = |name: &String| -> Option<u32> {
-        name.strip_prefix(prefix)?.split('.').next()?.parse().ok()
+        name.strip_prefix(T::PREFIX)?.split('.').next()?.parse().ok()
     };
-    Ok(names_in(dir)?.iter().filter_map(number).max().unwrap_or(0))
-}
-
-/// The highest number over several folders of several workstreams.
-pub(crate) fn highest_in(
-    workstreams: &[PathBuf],
-    folders: &[&str],
-    prefix: &str,
-) -> Result<u32, DiskError> {
+    let open = dirs.workstream_names()?.into_iter().map(|name| dirs.workstreams_dir().join(name));
     let mut highest = 0;
-    for workstream in workstreams {
-        for folder in folders {
-            highest = highest.max(highest_number(&workstream.join(folder), prefix)?);
+    for workstream in open.chain(dirs.closed_dirs()?) {
+        for (_, folder) in T::FOLDERS {
+            let names = names_in(&workstream.join(folder))?;
+            highest = names.iter().filter_map(number).fold(highest, u32::max);
         }
     }
-    Ok(highest)
+    Ok(highest + 1)
 }

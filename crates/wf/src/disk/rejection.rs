@@ -5,7 +5,7 @@ use std::path::Path;
 use model::id::MicroCommitId;
 use serde::{Deserialize, Serialize};
 
-use super::{DiskError, read_optional, save};
+use super::{DiskError, load_json, save};
 use crate::rules::schema::render_json;
 
 const FILE: &str = "rejections.json";
@@ -23,9 +23,7 @@ pub(crate) struct Rejection {
 
 /// Reads the rejections of a workstream, oldest first.
 pub(crate) fn load_rejections(workstream: &Path) -> Result<Vec<Rejection>, DiskError> {
-    let path = workstream.join(FILE);
-    let Some(bytes) = read_optional(&path)? else { return Ok(Vec::new()) };
-    serde_json::from_slice(&bytes).map_err(|error| DiskError::invalid(&path, error))
+    Ok(load_json(&workstream.join(FILE))?.unwrap_or_default())
 }
 
 /// Adds one; the caller holds the global lock.

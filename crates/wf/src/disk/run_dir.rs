@@ -7,7 +7,7 @@ use host::file::FileError;
 use host::lock::{FileLock, LockKind, holder_of, is_held};
 use jiff::Timestamp;
 
-use super::{DiskError, make_dir, names_in, read_optional};
+use super::{DiskError, load_document, make_dir, names_in};
 use crate::rules::result::RunResult;
 use crate::rules::run_id::{RunTopic, run_name};
 use crate::rules::schema::Schema;
@@ -122,7 +122,7 @@ pub(crate) fn list_abandoned(
             let begun = lock.metadata().and_then(|facts| facts.modified());
             let begun = begun.map_err(DiskError::io("look at", &lock))?;
             let begun = Timestamp::try_from(begun);
-            found.push((run, begun.map_err(|error| DiskError::invalid(&lock, error))?));
+            found.push((run, begun.map_err(DiskError::in_file(&lock))?));
         }
     }
     Ok(found)
@@ -149,7 +149,5 @@ pub(crate) fn find_run(root: &Path, typed: &str) -> Result<PathBuf, DiskError> {
 
 /// Reads a run's result; `None` while the run is active.
 pub(crate) fn load_result(run: &Path) -> Result<Option<RunResult>, DiskError> {
-    let path = run.join(RESULT);
-    let Some(bytes) = read_optional(&path)? else { return Ok(None) };
-    Schema::Result.read(&bytes).map(Some).map_err(|error| DiskError::invalid(&path, error))
+    load_document(&run.join(RESULT), Schema::Result)
 }

@@ -44,7 +44,7 @@ fn load_named(dirs: &ProjectDirs) -> Result<Vec<(String, Secret)>, Failure> {
         let bytes = host::file::read_private(&path).or_exit(WfExit::Config)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| DiskError::invalid(&path, error.utf8_error()))?;
-        let parsed = parse_secrets(&text).map_err(|error| DiskError::invalid(&path, error))?;
+        let parsed = parse_secrets(&text).map_err(DiskError::in_file(&path))?;
         secrets.extend(parsed);
     }
     Ok(secrets)

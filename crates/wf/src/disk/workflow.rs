@@ -62,8 +62,7 @@ impl Workflow {
         if file.get(CONFIG_KEY).is_some_and(|root| !root.is_empty()) {
             return Ok(None);
         }
-        file.set(CONFIG_KEY, &self.root.to_string_lossy())
-            .map_err(|fault| DiskError::invalid(&path, fault))?;
+        file.set(CONFIG_KEY, &self.root.to_string_lossy()).map_err(DiskError::in_file(&path))?;
         make_dir(path.parent().unwrap_or(Path::new("/")))?;
         save(&path, file.to_string().as_bytes())?;
         Ok(Some(path))
@@ -95,8 +94,7 @@ impl Workflow {
         let path = self.project_dir(name).join(PROJECT_ENV);
         let file: EnvFile =
             load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
-        let project =
-            parse_project(&file, name).map_err(|error| DiskError::invalid(&path, error))?;
+        let project = parse_project(&file, name).map_err(DiskError::in_file(&path))?;
         let unknown = unknown_keys(&file);
         let warnings = unknown.iter().map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((project, warnings.collect()))

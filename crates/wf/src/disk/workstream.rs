@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use model::env_file::EnvFile;
-use model::id::WorkstreamId;
+use model::id::{MicroCommitId, WorkstreamId};
 
 use super::project_dirs::{CLOSED, ProjectDirs};
-use super::{DiskError, load_env, names_in, read_optional, save, spread};
+use super::{DiskError, load_env, load_text, names_in, read_optional, save, spread};
 use crate::rules::meta::{Meta, parse_meta, stamp, unknown_keys};
-use crate::rules::plan::{Plan, parse_plan};
+use crate::rules::plan::{Plan, PlanError, parse_plan};
+use crate::rules::status::WorkstreamStatus;
 use crate::rules::suggest::hint;
 
 pub(crate) const META: &str = "meta.env";
@@ -42,19 +43,22 @@ impl Workstream {
         let path = dir.join(META);
         let file =
             load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
-        let meta =
-            parse_meta(&file, folder_of(dir)).map_err(|error| DiskError::invalid(&path, error))?;
+        let meta = parse_meta(&file, folder_of(dir)).map_err(DiskError::in_file(&path))?;
         Ok(Self { dir: dir.to_path_buf(), meta, file })
     }
 
     /// Changes keys of the current file, which may be newer than what was read. The caller holds the global lock.
-    pub(crate) fn change(
-        &mut self,
-        changes: &[(&str, &str)],
-        durability: Durability,
-    ) -> Result<(), DiskError> {
+    pub(crate) fn change(&mut self, changes: &[(&str, &str)]) -> Result<(), DiskError> {
         *self = Self::load_dir(&self.dir)?;
-        self.change_known(changes, durability)
+        self.change_known(changes, Durability::Safe)
+    }
+
+    pub(crate) fn set_status(
+        &mut self,
+        status: WorkstreamStatus,
+        blocked_by: &str,
+    ) -> Result<(), DiskError> {
+        self.change(&[("STATUS", status.word()), ("BLOCKED_BY", blocked_by)])
     }
 
     /// Changes keys of a workstream that the caller read under the lock and still holds.
@@ -66,11 +70,10 @@ impl Workstream {
         let path = self.dir.join(META);
         let mut file = self.file.clone();
         for (key, value) in changes {
-            file.set(key, value).map_err(|fault| DiskError::invalid(&path, fault))?;
+            file.set(key, value).map_err(DiskError::in_file(&path))?;
         }
         // A file that could not be read back is not written.
-        let meta = parse_meta(&file, folder_of(&self.dir))
-            .map_err(|error| DiskError::invalid(&path, error))?;
+        let meta = parse_meta(&file, folder_of(&self.dir)).map_err(DiskError::in_file(&path))?;
         let text = file.to_string();
         match durability {
             Durability::Safe => save(&path, text.as_bytes())?,
@@ -93,9 +96,7 @@ impl Workstream {
 
     /// The text of the plan; none if there is no such file.
     pub(crate) fn plan_text(&self) -> Result<Option<String>, DiskError> {
-        let path = self.plan_path();
-        let Some(bytes) = read_optional(&path)? else { return Ok(None) };
-        String::from_utf8(bytes).map(Some).map_err(|error| DiskError::invalid(&path, error))
+        load_text(&self.plan_path())
     }
 
     /// Reads and parses the plan.
@@ -103,7 +104,21 @@ impl Workstream {
         let path = self.plan_path();
         let text =
             self.plan_text()?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
-        parse_plan(&text).map_err(|error| DiskError::invalid(&path, error))
+        parse_plan(&text).map_err(DiskError::in_file(&path))
+    }
+
+    /// Marks a micro-commit in the plan and returns the new text; none if the plan has no such micro-commit.
+    pub(crate) fn mark_plan(
+        &self,
+        mark: fn(&str, &MicroCommitId) -> Result<Option<String>, PlanError>,
+        id: &MicroCommitId,
+    ) -> Result<Option<String>, DiskError> {
+        let (path, text) = (self.plan_path(), self.plan_text()?.unwrap_or_default());
+        let marked = mark(&text, id).map_err(DiskError::in_file(&path))?;
+        if let Some(marked) = marked.as_ref().filter(|marked| **marked != text) {
+            save(&path, marked.as_bytes())?;
+        }
+        Ok(marked)
     }
 
     /// The content of touched_files.txt.

@@ -9,9 +9,10 @@ use model::id::{RemoteName, Sha, WorkstreamId};
 
 use super::product::is_below;
 use crate::disk::effect_log::{Effect, ProjectEffects};
-use crate::disk::implemented::ImplementedFile;
+use crate::disk::implemented::Implemented;
 use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::{Durability, Workstream};
+use crate::disk::state_file::StateFile;
+use crate::disk::workstream::Workstream;
 use crate::disk::{DiskError, make_dir};
 use crate::exit::{Failure, OrExit};
 use crate::rules::meta::stamp;
@@ -69,7 +70,7 @@ pub(crate) async fn close(
     }
     remove_worktree(dirs, product, workstream).await?;
     let now = stamp(host::clock::now());
-    workstream.change(&[("CLOSED_AT", &now)], Durability::Safe)?;
+    workstream.change(&[("CLOSED_AT", &now)])?;
     make_dir(&dirs.closed_dir())?;
     let archive = dirs.closed_dir().join(format!("{id}-{}", now.replace(':', "-")));
     std::fs::rename(&workstream.dir, &archive)
@@ -122,9 +123,7 @@ fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
             host::file::remove_tree_safely(&path).ok();
         }
     }
-    if let Ok(file) = ImplementedFile::of(dirs, id) {
-        file.clear().ok();
-    }
+    Implemented::remove(dirs, id).ok();
 }
 
 /// Reads the state of the remote branch and changes nothing.

@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use jiff::Timestamp;
 use model::id::WorkstreamId;
 
-use crate::disk::journal::WfJournal;
+use crate::disk::journal::OpenRun;
 use crate::disk::project_dirs::{PROFILE_ENV, ProjectDirs};
-use crate::disk::question::{PENDING, load_questions};
-use crate::disk::queue::QueueEntry;
+use crate::disk::question::PENDING;
+use crate::disk::queue::{QueueEntry, load_queue};
 use crate::disk::registry::is_active;
+use crate::disk::state_file::StateFile;
 use crate::disk::workstream::{META, PLAN, Workstream};
 use crate::disk::{DiskError, names_in};
 use crate::flow::gate::is_awaiting_approval;
-use crate::rules::clarification::ClarificationStatus;
+use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::profile::Pause;
 use crate::rules::watch::{ActiveStage, PendingQuestion, WorkstreamView};
 
@@ -43,7 +45,7 @@ pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> Result<BoardStamp, DiskError>
     }
     // A run that dies leaves its journal as it was, but not its lock.
     let journals = names_in(&dirs.state_dir())?;
-    let runs = names.into_iter().filter(|name| journals.contains(&WfJournal::name(dirs, name)));
+    let runs = names.into_iter().filter(|name| journals.contains(&OpenRun::file_name(dirs, name)));
     stamp.active_stage = runs.filter(|name| is_running(dirs, name)).collect();
     Ok(stamp)
 }
@@ -73,23 +75,21 @@ fn observe_one(
         title: meta.title.clone(),
         status: meta.status,
         progress: plan.map(|plan| (plan.done_count(), plan.commits.len())),
-        active_stage: observe_work(dirs, &meta.id)?,
+        active_stage: observe_work(dirs, &meta.id),
         questions: waiting(workstream)?,
         awaits_approval,
     })
 }
 
 /// Finds the stage of the active run. The journal is written when a stage begins, so its time is the start of the stage.
-fn observe_work(dirs: &ProjectDirs, id: &WorkstreamId) -> Result<Option<ActiveStage>, DiskError> {
+fn observe_work(dirs: &ProjectDirs, id: &WorkstreamId) -> Option<ActiveStage> {
     if !is_running(dirs, id.as_str()) {
-        return Ok(None);
+        return None;
     }
-    let journal = WfJournal::of(dirs, id)?;
-    let open = journal.load().ok().flatten();
-    Ok(open.map(|run| ActiveStage {
-        since: journal.changed_at().unwrap_or(run.started),
-        stage: run.stage,
-    }))
+    let changed = OpenRun::path(dirs, id).metadata().and_then(|facts| facts.modified()).ok();
+    let changed = changed.and_then(|changed| Timestamp::try_from(changed).ok());
+    let open = OpenRun::load(dirs, id).ok().flatten();
+    open.map(|run| ActiveStage { since: changed.unwrap_or(run.started), stage: run.stage })
 }
 
 fn is_running(dirs: &ProjectDirs, id: &str) -> bool {
@@ -99,7 +99,7 @@ fn is_running(dirs: &ProjectDirs, id: &str) -> bool {
 
 /// Lists the questions that can be answered, blocking ones first.
 fn waiting(workstream: &Workstream) -> Result<Vec<PendingQuestion>, DiskError> {
-    let entries = load_questions(&workstream.dir, ClarificationStatus::Pending)?;
+    let entries = load_queue::<Clarification>(&workstream.dir, ClarificationStatus::Pending)?;
     let mut questions: Vec<_> = entries
         .into_iter()
         .filter_map(|entry| match entry {

@@ -9,6 +9,7 @@ use model::id::{BranchName, RemoteName, Sha, WorkstreamId};
 use super::refresh::{Tips, refresh};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::{ANSWERED, PENDING};
+use crate::disk::uat::PENDING_UATS;
 use crate::disk::workstream::{META, NOTES, PLAN, TOUCHED, Workstream};
 use crate::disk::{DiskError, make_dir, save};
 use crate::exit::{Failure, OrExit};
@@ -165,7 +166,7 @@ async fn build(
 fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, DiskError> {
     let dir = dirs.workstream_dir(&spec.id);
     make_dir(&dirs.workstreams_dir())?;
-    for folder in [PENDING, ANSWERED, "uat/pending", "uat/passed", "uat/failed"] {
+    for folder in [PENDING, ANSWERED, PENDING_UATS, "uat/passed", "uat/failed"] {
         make_dir(&dir.join(folder))?;
     }
     save(&dir.join(PLAN), render_new_plan(spec.id.as_str(), &spec.title).as_bytes())?;

@@ -14,7 +14,7 @@ use super::product::{check_worktree, identity};
 use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::blocking_questions;
-use crate::disk::workstream::{Durability, Workstream};
+use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 use crate::rules::status::WorkstreamStatus;
 
@@ -112,8 +112,7 @@ pub(crate) async fn merge_local(
         let pushing = product.push_branch(&origin, &meta.base_branch, PUSH_LIMIT);
         effects.record(push, async { pushing.await.or_exit(WfExit::General) }).await?;
     }
-    let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
-    workstream.change(&changes, Durability::Safe)?;
+    workstream.set_status(WorkstreamStatus::Done, "")?;
     Ok(Merged { is_fast_forward: commit == head, commit, pushed })
 }
 

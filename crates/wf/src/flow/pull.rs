@@ -14,11 +14,10 @@ use shell::pull::{PullRenewal, open_pull};
 use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::find_secret;
-use crate::disk::workstream::{Durability, Workstream};
+use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 use crate::rules::profile::{MergeMode, Profile};
 use crate::rules::pull::{PullAction, next_pull_action, render_pull};
-use crate::rules::status::WorkstreamStatus;
 
 /// The variable with the forge's token, and its name in the secrets folder.
 const TOKEN_VARIABLE: &str = "AOS_FORGE_TOKEN";
@@ -173,13 +172,7 @@ pub(crate) fn remember(
 ) -> Result<(), Failure> {
     let number = pull.number.to_string();
     let changes = [("MERGE_PULL", number.as_str()), ("MERGE_PULL_SHA", tip.as_str())];
-    Ok(workstream.change(&changes, Durability::Safe)?)
-}
-
-/// Marks the workstream as done after its pull request was merged. The caller holds the global lock.
-pub(crate) fn finish(workstream: &mut Workstream) -> Result<(), Failure> {
-    let changes = [("STATUS", WorkstreamStatus::Done.word()), ("BLOCKED_BY", "")];
-    Ok(workstream.change(&changes, Durability::Safe)?)
+    Ok(workstream.change(&changes)?)
 }
 
 fn origin() -> Result<RemoteName, Failure> {

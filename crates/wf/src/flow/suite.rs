@@ -1,18 +1,14 @@
 //! Running test suites and collecting their artifacts.
 
 use std::fs;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandRecord, CommandSpec};
-use model::id::Sha;
-use model::redact::Redactor;
 
 use super::artifact::{ArtifactCopy, SameTick, append_log, fs_now};
-use super::stage::{StageContext, StageRunError, StageRunner, SuiteExit, SuiteRequest};
-use crate::disk::project_dirs::ProjectDirs;
+use super::stage::{StageContext, StageRunError};
 use crate::disk::secrets::pick_secrets;
 use crate::disk::{make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
@@ -25,54 +21,59 @@ const LOG_CAP: usize = 4 << 20;
 /// Exit status of a suite that ran out of time.
 pub(super) const OUT_OF_TIME: i32 = 124;
 
-/// Everything that a suite run depends on.
-pub(crate) struct SuiteContext<'a> {
-    pub(crate) context: StageContext<'a>,
-    pub(crate) dirs: &'a ProjectDirs,
-    pub(crate) runner: &'a StageRunner,
-    /// The commit to test.
-    pub(crate) head: &'a Sha,
-    pub(crate) redactor: &'a Arc<Redactor>,
+/// One suite to run.
+#[derive(Debug)]
+pub(crate) struct SuiteJob<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) argv: Vec<String>,
+    /// The folder of its artifacts in the workspace, and the folder that they are copied to.
+    pub(crate) left: String,
+    pub(crate) results: PathBuf,
+}
+
+impl SuiteJob<'_> {
+    pub(crate) fn log(&self) -> PathBuf {
+        self.results.join("output.log")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SuiteExit {
+    /// 124 when it ran out of time.
+    pub(crate) exit_code: i32,
+    pub(crate) duration: Duration,
 }
 
 /// Runs a suite and collects its artifacts in the run directory.
 pub(crate) async fn run_suite(
-    suites: &SuiteContext<'_>,
+    context: StageContext<'_>,
     suite: &Suite,
 ) -> Result<SuiteResult, StageRunError> {
     let argv = match &suite.how {
         SuiteRunner::Skip(why) => return Ok(SuiteResult::skipped(suite.name, why)),
         SuiteRunner::Command(argv) => argv.clone(),
-        SuiteRunner::Make(target) => argv_make(suites.context, target),
+        SuiteRunner::Make(target) => argv_make(context, target),
     };
-    let kept = suites.context.run_dir.join("tests").join(suite.name);
-    make_dir(&kept).map_err(|error| StageRunError::Failed(model::error_chain(&error)))?;
-    let log = kept.join("output.log");
-    let left = format!("test-results/{}/{}", suites.dirs.project.name, suite.name);
-    let request = SuiteRequest {
-        context: suites.context,
-        head: suites.head,
-        left: &left,
+    let job = SuiteJob {
         name: suite.name,
-        argv: &argv,
-        timeout: suites.context.profile.test_timeout,
-        log: &log,
-        results: &kept,
-        redactor: suites.redactor,
+        argv,
+        left: format!("test-results/{}/{}", context.runner.dirs.project.name, suite.name),
+        results: context.run_dir.join("tests").join(suite.name),
     };
-    let end = match suites.context.profile.test_in {
-        TestIn::Host => run_on_host(request, suites).await?,
-        TestIn::Box => suites.runner.suite(request).await?,
+    make_dir(&job.results)?;
+    let end = match context.profile.test_in {
+        TestIn::Host => run_on_host(context, &job).await?,
+        TestIn::Box => context.run_in_box(&job).await?,
     };
-    let text = read_optional(&log).ok().flatten().unwrap_or_default();
+    let text = read_optional(&job.log()).ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    if let (SuiteRunner::Make(target), true) =
-        (&suite.how, end.exit_code == 0 || end.exit_code == 2)
+    if let SuiteRunner::Make(target) = &suite.how
+        && matches!(end.exit_code, 0 | 2)
         && is_absent(&text, target)
     {
         return Ok(SuiteResult::skipped(suite.name, &format!("Target '{target}' not in Makefile")));
     }
-    Ok(result_of(suite.name, &end, &kept))
+    Ok(result_of(suite.name, &end, &job.results))
 }
 
 /// Names the makefile explicitly, and separates the target so that it cannot be parsed as an option.
@@ -92,67 +93,71 @@ fn is_absent(output: &str, target: &str) -> bool {
 
 /// Runs the suite as the user who runs wf, with a time limit; its whole process group ends with it.
 async fn run_on_host(
-    request: SuiteRequest<'_>,
-    suites: &SuiteContext<'_>,
+    context: StageContext<'_>,
+    job: &SuiteJob<'_>,
 ) -> Result<SuiteExit, StageRunError> {
-    let failed = |error: &(dyn std::error::Error + 'static)| {
-        StageRunError::Failed(model::error_chain(error))
-    };
-    let worktree = &request.context.workstream.meta.worktree;
-    let program = request.argv.first().cloned().unwrap_or_default();
-    let program = match program.contains('/') {
-        true => worktree.join(&program),
-        false => host::tool::which(&program)
-            .ok_or_else(|| StageRunError::Failed(format!("{program} was not found; install it")))?,
-    };
-    let mut spec = CommandSpec::new(program).args(request.argv.iter().skip(1)).cwd(worktree);
-    // Login variables are not passed on, nor the flags that an outer make exports to the project's make.
-    let named = &request.context.profile.test_env;
-    spec.env = host::env::vars_os();
-    spec.env.retain(|(name, _)| name.to_str().is_some_and(|name| is_passed(name, named)));
-    let mut spec = spec.env("LC_ALL", "C");
-    let secrets = pick_secrets(suites.dirs, &request.context.profile.secrets_test);
-    for (name, secret) in secrets.map_err(|failure| StageRunError::Config(failure.to_string()))? {
-        spec = spec.env(name, secret.expose());
-    }
+    let (profile, worktree) = (context.profile, &context.workstream.meta.worktree);
+    let spec = host_command(context, job)?;
     let limits = RunLimits {
-        timeout: Some(request.timeout),
+        timeout: Some(profile.test_timeout),
         stdout_cap: LOG_CAP,
         stderr_cap: LOG_CAP,
         grace: Duration::from_secs(2),
         leftovers: Leftovers::Kill,
     };
-    let started = fs_now(request.results);
+    let started = fs_now(&job.results);
     let started_at = host::clock::now();
-    let output =
-        run(&spec, &limits, request.context.cancel).await.map_err(|error| failed(&error))?;
-    (request.context.log)(CommandRecord {
+    let output = run(&spec, &limits, context.cancel).await?;
+    let text = [output.stdout.as_slice(), &output.stderr].concat();
+    (context.log)(CommandRecord {
         started_at,
         cwd: worktree.clone(),
-        command: request.argv.join(" "),
+        command: job.argv.join(" "),
         exit: output.exit,
         duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
-        stdout: output.stdout.clone(),
-        stderr: output.stderr.clone(),
+        stdout: output.stdout,
+        stderr: output.stderr,
         dropped_bytes: 0,
     });
-    let mut text = output.stdout.clone();
-    text.extend_from_slice(&output.stderr);
-    append_log(request.log, &suites.redactor.redact_bytes(&text))
-        .map_err(|error| failed(&error))?;
+    let redactor = &context.runner.redactor;
+    append_log(&job.log(), &redactor.redact_bytes(&text))?;
     if let Some(reason) = output.cancelled {
         return Err(StageRunError::Stopped(reason.to_string()));
     }
     let artifacts = ArtifactCopy {
         workspace: worktree,
-        from: request.left,
-        to: request.results,
+        from: &job.left,
+        to: &job.results,
         started,
         same_tick: SameTick::Copy,
-        redactor: request.redactor,
+        redactor,
     };
-    artifacts.run().map_err(|error| failed(&error))?;
+    artifacts.run()?;
     Ok(SuiteExit { exit_code: code_of(output.exit), duration: output.duration })
+}
+
+fn host_command(
+    context: StageContext<'_>,
+    job: &SuiteJob<'_>,
+) -> Result<CommandSpec, StageRunError> {
+    let (profile, worktree) = (context.profile, &context.workstream.meta.worktree);
+    let program = job.argv.first().cloned().unwrap_or_default();
+    let program = match program.contains('/') {
+        true => worktree.join(&program),
+        false => host::tool::which(&program)
+            .ok_or_else(|| StageRunError::Failed(format!("{program} was not found; install it")))?,
+    };
+    let mut spec = CommandSpec::new(program).args(job.argv.iter().skip(1)).cwd(worktree);
+    // Login variables are not passed on, nor the flags that an outer make exports to the project's make.
+    spec.env = host::env::vars_os();
+    spec.env
+        .retain(|(name, _)| name.to_str().is_some_and(|name| is_passed(name, &profile.test_env)));
+    let mut spec = spec.env("LC_ALL", "C");
+    let secrets = pick_secrets(&context.runner.dirs, &profile.secrets_test);
+    for (name, secret) in secrets.map_err(|failure| StageRunError::Config(failure.to_string()))? {
+        spec = spec.env(name, secret.expose());
+    }
+    Ok(spec)
 }
 
 fn code_of(exit: CommandExit) -> i32 {

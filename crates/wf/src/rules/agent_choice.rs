@@ -39,119 +39,46 @@ pub(crate) enum KeyChoice {
     Command(Vec<String>),
 }
 
-/// The keys of one stage's agent.
-#[derive(Debug)]
-pub(crate) struct AgentKeys {
-    provider: &'static str,
-    command: &'static str,
-    script: &'static str,
-    model: &'static str,
-    variant: &'static str,
-    url: &'static str,
-    wire: &'static str,
-    key_variable: &'static str,
-    key_file: &'static str,
-    key_command: &'static str,
-    max_usd: &'static str,
-    max_tokens: &'static str,
-    price: &'static str,
-    silence: &'static str,
-}
-
-macro_rules! agent_keys {
-    ($stage:literal) => {
-        AgentKeys {
-            provider: concat!("AGENT_", $stage),
-            command: concat!("AGENT_", $stage, "_CMD"),
-            script: concat!("AGENT_", $stage, "_SCRIPT"),
-            model: concat!("AGENT_", $stage, "_MODEL"),
-            variant: concat!("AGENT_", $stage, "_VARIANT"),
-            url: concat!("AGENT_", $stage, "_MODEL_URL"),
-            wire: concat!("AGENT_", $stage, "_WIRE"),
-            key_variable: concat!("AGENT_", $stage, "_KEY_VAR"),
-            key_file: concat!("AGENT_", $stage, "_KEY_FILE"),
-            key_command: concat!("AGENT_", $stage, "_KEY_CMD"),
-            max_usd: concat!("AGENT_", $stage, "_MAX_USD"),
-            max_tokens: concat!("AGENT_", $stage, "_MAX_TOKENS"),
-            price: concat!("AGENT_", $stage, "_PRICE"),
-            silence: concat!("AGENT_", $stage, "_SILENCE"),
-        }
-    };
-}
-
-pub(crate) const IMPLEMENT: AgentKeys = agent_keys!("IMPLEMENT");
-pub(crate) const REVIEW: AgentKeys = agent_keys!("REVIEW");
-pub(crate) const PLAN: AgentKeys = agent_keys!("PLAN");
-
-impl AgentKeys {
-    fn all(&self) -> [&'static str; 14] {
-        [
-            self.provider,
-            self.command,
-            self.script,
-            self.model,
-            self.variant,
-            self.url,
-            self.wire,
-            self.key_variable,
-            self.key_file,
-            self.key_command,
-            self.max_usd,
-            self.max_tokens,
-            self.price,
-            self.silence,
-        ]
-    }
-}
-
-/// Every key of every agent.
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    [IMPLEMENT, REVIEW, PLAN].into_iter().flat_map(|keys| keys.all())
-}
-
 /// Parses the agent of a stage. Without a provider every key comes from the fallback stage, because the model of one agent
 /// does not fit another.
 pub(super) fn parse_agent(
     file: &Keys<'_>,
-    keys: &AgentKeys,
-    fallback: Option<&AgentKeys>,
+    stage: &str,
+    fallback: Option<&str>,
     default: &str,
 ) -> Result<AgentChoice, ProfileError> {
-    let keys = match fallback {
-        Some(other) if file.optional(keys.provider).is_none() => other,
-        _ => keys,
+    let source = match fallback {
+        Some(other) if file.optional(&format!("AGENT_{stage}")).is_none() => other,
+        _ => stage,
+    };
+    let key = |suffix: &str| {
+        file.note(format!("AGENT_{stage}{suffix}"));
+        format!("AGENT_{source}{suffix}")
     };
     let choice = AgentChoice {
-        provider: file.choice(keys.provider, default.to_owned(), PROVIDER_RULE, |word| {
+        provider: file.choice(&key(""), default.to_owned(), PROVIDER_RULE, |word| {
             Provider::parse(word).is_ok().then(|| word.to_owned())
         })?,
-        command: file.list(keys.command, ""),
-        script: file.optional(keys.script),
-        model: file.optional(keys.model),
-        variant: file.optional(keys.variant),
-        url: file.optional(keys.url),
-        wire: file.choice(keys.wire, None, "messages, chat or responses", |word| {
+        command: file.list(&key("_CMD"), ""),
+        script: file.optional(&key("_SCRIPT")),
+        model: file.optional(&key("_MODEL")),
+        variant: file.optional(&key("_VARIANT")),
+        url: file.optional(&key("_MODEL_URL")),
+        wire: file.choice(&key("_WIRE"), None, "messages, chat or responses", |word| {
             ["messages", "chat", "responses"].contains(&word).then(|| Some(word.to_owned()))
         })?,
-        key: parse_key(file, keys)?,
-        max_usd: file.choice(keys.max_usd, None, "dollars, such as 2.50", |word| {
+        key: parse_key(file, key)?,
+        max_usd: file.choice(&key("_MAX_USD"), None, "dollars, such as 2.50", |word| {
             parse_amount(word).map(Some)
         })?,
-        max_tokens: file.choice(keys.max_tokens, None, "a whole number of 1 or more", |word| {
-            word.parse().ok().filter(|&number: &u64| number >= 1).map(Some)
-        })?,
-        price: file.choice(keys.price, None, PRICE_RULE, |word| {
+        max_tokens: file.positive(&key("_MAX_TOKENS"), "a whole number of 1 or more")?,
+        price: file.choice(&key("_PRICE"), None, PRICE_RULE, |word| {
             let (input, output) = word.split_once(',')?;
             Some(Some((parse_amount(input)?, parse_amount(output)?)))
         })?,
-        silence_secs: file.choice(
-            keys.silence,
-            None,
-            "a number of seconds, 1 or more",
-            |word| word.parse().ok().filter(|&secs: &u64| secs >= 1).map(Some),
-        )?,
+        silence_secs: file.positive(&key("_SILENCE"), "a number of seconds, 1 or more")?,
     };
-    check(&choice, keys)?;
+    check(&choice, key)?;
     Ok(choice)
 }
 
@@ -162,32 +89,32 @@ fn parse_amount(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
 }
 
-fn parse_key(file: &Keys<'_>, keys: &AgentKeys) -> Result<KeyChoice, ProfileError> {
-    let variable = file.optional(keys.key_variable).map(KeyChoice::Variable);
-    let path = file.optional(keys.key_file).map(KeyChoice::File);
-    let command = Some(file.list(keys.key_command, "")).filter(|argv| !argv.is_empty());
-    let mut said = [variable, path, command.map(KeyChoice::Command)].into_iter().flatten();
-    let first = said.next().unwrap_or(KeyChoice::Usual);
-    match said.next() {
+fn parse_key(file: &Keys<'_>, key: impl Fn(&str) -> String) -> Result<KeyChoice, ProfileError> {
+    let variable = file.optional(&key("_KEY_VAR")).map(KeyChoice::Variable);
+    let path = file.optional(&key("_KEY_FILE")).map(KeyChoice::File);
+    let command = Some(file.list(&key("_KEY_CMD"), "")).filter(|argv| !argv.is_empty());
+    let mut named = [variable, path, command.map(KeyChoice::Command)].into_iter().flatten();
+    let first = named.next().unwrap_or(KeyChoice::Usual);
+    match named.next() {
         None => Ok(first),
         Some(_) => Err(ProfileError {
-            key: keys.key_variable,
+            key: key("_KEY_VAR"),
             rule: "the only place of the key: a variable, a file or a command",
         }),
     }
 }
 
-fn check(choice: &AgentChoice, keys: &AgentKeys) -> Result<(), ProfileError> {
-    let wrong = |key, rule| Err(ProfileError { key, rule });
+fn check(choice: &AgentChoice, key: impl Fn(&str) -> String) -> Result<(), ProfileError> {
+    let wrong = |suffix, rule| Err(ProfileError { key: key(suffix), rule });
     match choice.provider.as_str() {
         "command" if choice.command.is_empty() => {
-            wrong(keys.command, "a command line, since the agent is 'command'")
+            wrong("_CMD", "a command line, since the agent is 'command'")
         }
         "scripted" if choice.script.is_none() => {
-            wrong(keys.script, "a file, since the agent is 'scripted'")
+            wrong("_SCRIPT", "a file, since the agent is 'scripted'")
         }
         _ if choice.max_usd.is_some() && choice.price.is_none() => {
-            wrong(keys.price, "set as well, since dollars can only be counted by a price")
+            wrong("_PRICE", "set as well, since dollars can only be counted by a price")
         }
         _ => Ok(()),
     }
@@ -198,7 +125,7 @@ mod tests {
     use model::env_file::EnvFile;
 
     use super::*;
-    use crate::rules::profile::parse_profile;
+    use crate::rules::profile::{parse_known, parse_profile};
 
     fn read(text: &str) -> Result<AgentChoice, ProfileError> {
         parse_profile(&EnvFile::parse(text).unwrap()).map(|profile| profile.implement)
@@ -240,7 +167,11 @@ mod tests {
     #[test]
     fn every_key_is_in_the_reference() {
         let reference = include_str!("../../PROFILE.md").replace("<STAGE>", "REVIEW");
-        for key in crate::rules::profile::KNOWN.into_iter().chain(REVIEW.all()) {
+        let (_, known) = parse_known(&EnvFile::default()).unwrap();
+        assert_eq!(known.len(), 37 + 3 * 14);
+        for key in known {
+            let key = key.replace("AGENT_IMPLEMENT", "AGENT_REVIEW");
+            let key = key.replace("AGENT_PLAN", "AGENT_REVIEW");
             assert!(reference.contains(&format!("`{key}`")), "{key} is not in PROFILE.md");
         }
     }

@@ -4,7 +4,7 @@ use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use model::env_file::{EnvFault, EnvFile, EnvFileError, MissingKeys};
+use model::env_file::{EnvFault, EnvFile, MissingKeys};
 use model::id::{BranchName, IdError, Sha, WorkstreamId};
 use serde::Serialize;
 
@@ -23,18 +23,9 @@ const REQUIRED: [&str; 9] = [
     "LAST_REFRESHED",
 ];
 
-/// All keys that mean something here.
-const KNOWN: [&str; 20] = [
-    "ID",
-    "TITLE",
-    "BRANCH",
-    "WORKTREE",
-    "BASE_BRANCH",
-    "BASE_SHA",
-    "STATUS",
+/// The other keys that mean something here.
+const OPTIONAL: [&str; 11] = [
     "EXPECTED_PATHS",
-    "CREATED_AT",
-    "LAST_REFRESHED",
     "LAST_RUN_ID",
     "LAST_COMMIT_SHA",
     "LAST_RESULT",
@@ -79,8 +70,6 @@ pub(crate) struct Meta {
 /// Error of a meta.env.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MetaError {
-    #[error(transparent)]
-    Grammar(#[from] EnvFileError),
     #[error(transparent)]
     Missing(#[from] MissingKeys),
     #[error("{key}: {problem}")]
@@ -141,7 +130,7 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError
 
 /// Lists unknown keys. They cause a warning and are kept.
 pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
-    file.unknown(&KNOWN)
+    file.unknown(&[&REQUIRED[..], &OPTIONAL].concat())
 }
 
 fn in_key(key: &'static str) -> impl FnOnce(IdError) -> MetaError {

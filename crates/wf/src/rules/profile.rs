@@ -1,53 +1,14 @@
 //! `project_profile.env`: how a project is built, tested, reviewed and merged. Every key has a default.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use forge::ForgeKind;
 use model::env_file::EnvFile;
 use serde::Serialize;
 
-use super::agent_choice::{AgentChoice, IMPLEMENT, PLAN, REVIEW, parse_agent};
-
-/// All keys that mean something, but for those of the agents.
-pub(crate) const KNOWN: [&str; 37] = [
-    "MAKEFILE_PATH",
-    "MAKE_TARGET_TEST",
-    "MAKE_TARGET_UNIT",
-    "MAKE_TARGET_INTEGRATION",
-    "MAKE_TARGET_SMOKE",
-    "MAKE_TARGET_E2E",
-    "MAKE_TARGET_MERGE_GATE_TEST",
-    "TEST_CMD_UNIT",
-    "TEST_CMD_INTEGRATION",
-    "TEST_CMD_SMOKE",
-    "TEST_CMD_E2E",
-    "TEST_IN",
-    "TEST_EGRESS",
-    "TEST_ENV",
-    "IMPLEMENT_TIMEOUT",
-    "REVIEW_TIMEOUT",
-    "TEST_TIMEOUT",
-    "BREAKDOWN_TIMEOUT",
-    "SUPERVISED_MODE",
-    "HITL_MODE",
-    "MERGE_MODE",
-    "FORGE_URL",
-    "COMMITSIZE_MAX_FILES",
-    "COMMITSIZE_MAX_LOC",
-    "FORBIDDEN_PATHS",
-    "AGENT_EGRESS",
-    "AGENT_ALLOW",
-    "AGENT_PERMIT_PRIVATE",
-    "ALLOWED_PATHS",
-    "BOX_BACKEND",
-    "BOX_IMAGE",
-    "QA_STRICT",
-    "DOCS_PATH",
-    "RAW_REQUIREMENTS_PATHS",
-    "NOTIFY_CMD",
-    "SECRETS_IMPLEMENT",
-    "SECRETS_TEST",
-];
+use super::agent_choice::{AgentChoice, parse_agent};
 
 /// A project's profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -110,8 +71,19 @@ pub(crate) enum SuiteRunner {
     Command(Vec<String>),
     /// A make target.
     Make(String),
-    /// Not at all, and why.
+    /// Not at all, with the reason.
     Skip(&'static str),
+}
+
+impl SuiteRunner {
+    /// The command line, or the reason why there is none.
+    pub(crate) fn line(&self) -> Result<String, &'static str> {
+        match self {
+            Self::Command(argv) => Ok(argv.join(" ")),
+            Self::Make(target) => Ok(format!("make {target}")),
+            Self::Skip(why) => Err(why),
+        }
+    }
 }
 
 /// Where tests run.
@@ -144,7 +116,7 @@ pub(crate) enum MergeMode {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} must be {rule}")]
 pub(crate) struct ProfileError {
-    pub(super) key: &'static str,
+    pub(super) key: String,
     pub(super) rule: &'static str,
 }
 
@@ -172,18 +144,22 @@ impl From<MergeMode> for &'static str {
 
 /// Reads a profile; an empty file is a whole one.
 pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
-    let keys = Keys(file);
-    let makefile = file.get("MAKEFILE_PATH").unwrap_or("Makefile");
-    let makefile = Some(makefile.to_owned()).filter(|path| !path.is_empty());
-    if makefile.as_deref().is_some_and(|path| !is_inside(path)) {
-        return Err(ProfileError { key: "MAKEFILE_PATH", rule: "a path inside the repository" });
-    }
+    parse_known(file).map(|(profile, _)| profile)
+}
+
+/// Reads a profile, and returns all keys that mean something beside it.
+pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>), ProfileError> {
+    let keys = Keys { file, known: RefCell::default() };
+    let makefile = keys.get("MAKEFILE_PATH").unwrap_or("Makefile").to_owned();
     let docs_path = keys.text("DOCS_PATH", "docs");
-    if !is_inside(&docs_path) {
-        return Err(ProfileError { key: "DOCS_PATH", rule: "a path inside the repository" });
+    for (key, path) in [("MAKEFILE_PATH", &makefile), ("DOCS_PATH", &docs_path)] {
+        if !is_inside(path) {
+            return Err(ProfileError { key: key.to_owned(), rule: "a path inside the repository" });
+        }
     }
-    Ok(Profile {
-        suites: SUITES.iter().map(|suite| choose_suite(file, suite, makefile.is_some())).collect(),
+    let makefile = Some(makefile).filter(|path| !path.is_empty());
+    let profile = Profile {
+        suites: SUITES.map(|name| choose_suite(&keys, name, makefile.is_some())).to_vec(),
         merge_gate_target: keys.optional("MAKE_TARGET_MERGE_GATE_TEST"),
         makefile,
         test_in: keys.choice("TEST_IN", TestIn::Box, "box or host", |word| match word {
@@ -203,9 +179,9 @@ pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
         max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
         forbidden_paths: keys.list("FORBIDDEN_PATHS", "secrets/ .env"),
         allowed_paths: keys.list("ALLOWED_PATHS", ""),
-        implement: parse_agent(&keys, &IMPLEMENT, None, "codex")?,
-        review: parse_agent(&keys, &REVIEW, None, "claude")?,
-        plan: parse_agent(&keys, &PLAN, Some(&REVIEW), "claude")?,
+        implement: parse_agent(&keys, "IMPLEMENT", None, "codex")?,
+        review: parse_agent(&keys, "REVIEW", None, "claude")?,
+        plan: parse_agent(&keys, "PLAN", Some("REVIEW"), "claude")?,
         test_egress: keys.egress("TEST_EGRESS", "none")?,
         agent_egress: keys.egress("AGENT_EGRESS", "model-only")?,
         agent_allow: keys.list("AGENT_ALLOW", ""),
@@ -220,54 +196,20 @@ pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
         notify_cmd: keys.list("NOTIFY_CMD", ""),
         secrets_implement: keys.list("SECRETS_IMPLEMENT", ""),
         secrets_test: keys.list("SECRETS_TEST", ""),
-    })
-}
-
-struct SuiteKeys {
-    name: &'static str,
-    command: &'static str,
-    target: &'static str,
-    alias: Option<&'static str>,
-    default: &'static str,
+    };
+    Ok((profile, keys.known.into_inner()))
 }
 
 /// The suites in the order in which they run.
-const SUITES: [SuiteKeys; 4] = [
-    SuiteKeys {
-        name: "unit",
-        command: "TEST_CMD_UNIT",
-        target: "MAKE_TARGET_UNIT",
-        alias: Some("MAKE_TARGET_TEST"),
-        default: "test-unit",
-    },
-    SuiteKeys {
-        name: "integration",
-        command: "TEST_CMD_INTEGRATION",
-        target: "MAKE_TARGET_INTEGRATION",
-        alias: None,
-        default: "test-integration",
-    },
-    SuiteKeys {
-        name: "smoke",
-        command: "TEST_CMD_SMOKE",
-        target: "MAKE_TARGET_SMOKE",
-        alias: None,
-        default: "test-smoke",
-    },
-    SuiteKeys {
-        name: "e2e",
-        command: "TEST_CMD_E2E",
-        target: "MAKE_TARGET_E2E",
-        alias: None,
-        default: "test-e2e",
-    },
-];
+const SUITES: [&str; 4] = ["unit", "integration", "smoke", "e2e"];
 
 /// A command of its own outranks a target, and a target its default.
-fn choose_suite(file: &EnvFile, suite: &SuiteKeys, has_make: bool) -> Suite {
-    let command = file.get(suite.command).unwrap_or_default();
-    let alias = suite.alias.and_then(|key| file.get(key));
-    let target = file.get(suite.target).or(alias).unwrap_or(suite.default);
+fn choose_suite(keys: &Keys<'_>, name: &'static str, has_make: bool) -> Suite {
+    let upper = name.to_ascii_uppercase();
+    let command = keys.get(&format!("TEST_CMD_{upper}")).unwrap_or_default();
+    let alias = if name == "unit" { keys.get("MAKE_TARGET_TEST") } else { None };
+    let target = keys.get(&format!("MAKE_TARGET_{upper}")).or(alias);
+    let target = target.map_or_else(|| format!("test-{name}"), str::to_owned);
     let how = if !command.is_empty() {
         SuiteRunner::Command(command.split_whitespace().map(str::to_owned).collect())
     } else if !has_make {
@@ -275,9 +217,9 @@ fn choose_suite(file: &EnvFile, suite: &SuiteKeys, has_make: bool) -> Suite {
     } else if target.is_empty() {
         SuiteRunner::Skip("no target configured")
     } else {
-        SuiteRunner::Make(target.to_owned())
+        SuiteRunner::Make(target)
     };
-    Suite { name: suite.name, how }
+    Suite { name, how }
 }
 
 fn choose_pause(keys: &Keys<'_>) -> Result<Pause, ProfileError> {
@@ -296,12 +238,24 @@ pub(crate) fn is_inside(path: &str) -> bool {
     !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }
 
-/// Reads values by their meaning.
-pub(super) struct Keys<'a>(&'a EnvFile);
+/// Reads values by their meaning, and notes the keys that were asked for.
+pub(super) struct Keys<'a> {
+    file: &'a EnvFile,
+    known: RefCell<BTreeSet<String>>,
+}
 
-impl Keys<'_> {
+impl<'a> Keys<'a> {
+    pub(super) fn note(&self, key: String) {
+        self.known.borrow_mut().insert(key);
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.note(key.to_owned());
+        self.file.get(key)
+    }
+
     pub(super) fn optional(&self, key: &str) -> Option<String> {
-        self.0.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
+        self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
     pub(super) fn text(&self, key: &str, default: &str) -> String {
@@ -309,31 +263,39 @@ impl Keys<'_> {
     }
 
     pub(super) fn list(&self, key: &str, default: &str) -> Vec<String> {
-        let text = self.0.get(key).unwrap_or(default);
+        let text = self.get(key).unwrap_or(default);
         text.split_whitespace().map(str::to_owned).collect()
     }
 
     pub(super) fn choice<T>(
         &self,
-        key: &'static str,
+        key: &str,
         default: T,
         rule: &'static str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, ProfileError> {
-        match self.0.get(key) {
+        match self.get(key) {
             None | Some("") => Ok(default),
-            Some(word) => read(word).ok_or(ProfileError { key, rule }),
+            Some(word) => read(word).ok_or_else(|| ProfileError { key: key.to_owned(), rule }),
         }
     }
 
-    pub(super) fn number(&self, key: &'static str, default: u64) -> Result<u64, ProfileError> {
-        self.choice(key, default, "a whole number of 1 or more", |word| {
-            word.parse().ok().filter(|&number| number >= 1)
+    pub(super) fn number(&self, key: &str, default: u64) -> Result<u64, ProfileError> {
+        Ok(self.positive(key, "a whole number of 1 or more")?.unwrap_or(default))
+    }
+
+    pub(super) fn positive(
+        &self,
+        key: &str,
+        rule: &'static str,
+    ) -> Result<Option<u64>, ProfileError> {
+        self.choice(key, None, rule, |word| {
+            word.parse().ok().filter(|&number| number >= 1).map(Some)
         })
     }
 
     /// A day is more than any stage should take, and keeps sums from overflowing.
-    fn seconds(&self, key: &'static str, default: u64) -> Result<Duration, ProfileError> {
+    fn seconds(&self, key: &str, default: u64) -> Result<Duration, ProfileError> {
         let rule = "a number of seconds from 1 to 86400";
         let secs = self.choice(key, default, rule, |word| {
             word.parse().ok().filter(|secs| (1..=86_400).contains(secs))
@@ -341,7 +303,7 @@ impl Keys<'_> {
         Ok(Duration::from_secs(secs))
     }
 
-    fn flag(&self, key: &'static str) -> Result<bool, ProfileError> {
+    fn flag(&self, key: &str) -> Result<bool, ProfileError> {
         self.choice(key, false, "true or false", |word| match word {
             "true" => Some(true),
             "false" => Some(false),
@@ -355,7 +317,7 @@ impl Keys<'_> {
         })
     }
 
-    fn egress(&self, key: &'static str, default: &'static str) -> Result<String, ProfileError> {
+    fn egress(&self, key: &str, default: &'static str) -> Result<String, ProfileError> {
         let profiles = ["none", "model-only", "packages", "open"];
         self.choice(key, default.to_owned(), "none, model-only, packages or open", |word| {
             profiles.contains(&word).then(|| word.to_owned())

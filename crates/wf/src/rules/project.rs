@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::env_file::{EnvFault, EnvFile, EnvFileError, MissingKeys};
+use model::env_file::{EnvFault, EnvFile, MissingKeys};
 use model::id::{BranchName, IdError, ProjectName};
 use serde::Serialize;
 
@@ -26,8 +26,6 @@ pub(crate) struct Project {
 /// Error of a project.env.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProjectError {
-    #[error(transparent)]
-    Grammar(#[from] EnvFileError),
     #[error(transparent)]
     Missing(#[from] MissingKeys),
     #[error("{key}: {problem}")]
@@ -55,7 +53,7 @@ pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, Pro
     let default_branch = BranchName::parse(text("DEFAULT_BRANCH"))
         .map_err(|problem| ProjectError::Id { key: "DEFAULT_BRANCH", problem })?;
     let prefix = file.get("BRANCH_PREFIX").unwrap_or(DEFAULT_PREFIX);
-    check_prefix(prefix).map_err(|problem| ProjectError::Id { key: "BRANCH_PREFIX", problem })?;
+    branch_of(prefix, "x").map_err(|problem| ProjectError::Id { key: "BRANCH_PREFIX", problem })?;
     Ok(Project {
         name,
         repo: absolute("REPO_PATH", text("REPO_PATH"))?,
@@ -96,10 +94,6 @@ pub(crate) fn branch_of(prefix: &str, id: &str) -> Result<BranchName, IdError> {
         "" => BranchName::parse(id),
         prefix => BranchName::parse(&format!("{prefix}/{id}")),
     }
-}
-
-fn check_prefix(prefix: &str) -> Result<(), IdError> {
-    branch_of(prefix, "x").map(|_| ())
 }
 
 fn strip_slash(prefix: &str) -> &str {

@@ -7,13 +7,17 @@ use super::extract::last_object;
 use super::schema::{Schema, SchemaError};
 
 /// A review that keeps the schema.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Review {
     pub(crate) decision: ReviewDecision,
+    #[serde(default)]
     pub(crate) blockers: Vec<Blocker>,
+    #[serde(default)]
     pub(crate) required_changes: Vec<String>,
+    #[serde(default)]
     pub(crate) documentation: Documentation,
     /// The whole document, as it is kept.
+    #[serde(skip)]
     pub(crate) document: Value,
 }
 
@@ -52,17 +56,6 @@ pub(crate) enum ReviewError {
     Invalid(#[from] SchemaError),
 }
 
-#[derive(Deserialize)]
-struct Parts {
-    decision: ReviewDecision,
-    #[serde(default)]
-    blockers: Vec<Blocker>,
-    #[serde(default)]
-    required_changes: Vec<String>,
-    #[serde(default)]
-    documentation: Documentation,
-}
-
 /// Extracts the review from the reviewer's output.
 pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
     let found = last_object(text, |value| value.get("decision").is_some());
@@ -71,15 +64,9 @@ pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
 
 pub(crate) fn read_review(document: Value) -> Result<Review, ReviewError> {
     Schema::Review.check(&document)?;
-    let parts =
-        Parts::deserialize(&document).map_err(|error| SchemaError::Syntax(error.to_string()))?;
-    Ok(Review {
-        decision: parts.decision,
-        blockers: parts.blockers,
-        required_changes: parts.required_changes,
-        documentation: parts.documentation,
-        document,
-    })
+    let review =
+        Review::deserialize(&document).map_err(|error| SchemaError::Syntax(error.to_string()))?;
+    Ok(Review { document, ..review })
 }
 
 impl Review {

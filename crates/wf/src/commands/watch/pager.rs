@@ -6,9 +6,10 @@ use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
 use model::exit::WfExit;
 
-use crate::disk::journal::WfJournal;
+use crate::disk::journal::OpenRun;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, SUMMARY};
+use crate::disk::state_file::StateFile;
 use crate::exit::{Failure, OrExit};
 
 /// Kind of file to open.
@@ -24,7 +25,7 @@ impl Paper {
     /// Finds the file: in the active run, or else in the last one.
     pub(super) fn find(self, dirs: &ProjectDirs, id: &str) -> Result<PathBuf, Failure> {
         let workstream = dirs.find_workstream(id)?;
-        let open = WfJournal::of(dirs, &workstream.meta.id)?.load()?.map(|run| run.directory);
+        let open = OpenRun::load(dirs, &workstream.meta.id)?.map(|run| run.directory);
         let runs = [open, workstream.meta.last_run_id];
         let names: &[&str] = match self {
             Self::Diff => &[DIFF],

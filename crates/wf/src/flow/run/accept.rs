@@ -9,8 +9,8 @@ use super::RunContext;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::MANIFEST;
 use crate::disk::uat::{generate, load_gate};
-use crate::disk::workstream::{DOCS_MANIFEST, Durability, Workstream};
-use crate::disk::{DiskError, read_optional, save};
+use crate::disk::workstream::{DOCS_MANIFEST, Workstream};
+use crate::disk::{DiskError, load_document, read_optional, save};
 use crate::exit::Failure;
 use crate::rules::docs::DocsManifest;
 use crate::rules::manifest::{SuiteResult, SuiteStatus, TestManifest};
@@ -83,12 +83,8 @@ pub(super) fn docs(context: &mut RunContext) -> Result<StageOutcome, Failure> {
     }
     let now = host::clock::now();
     let path = context.loaded()?.dir.join(DOCS_MANIFEST);
-    let mut docs: DocsManifest = match read_optional(&path)? {
-        Some(bytes) => {
-            Schema::DocsManifest.read(&bytes).map_err(|error| DiskError::invalid(&path, error))?
-        }
-        None => DocsManifest::new(now),
-    };
+    let docs: Option<DocsManifest> = load_document(&path, Schema::DocsManifest)?;
+    let mut docs = docs.unwrap_or_else(|| DocsManifest::new(now));
     docs.add(&shots, context.id.as_str(), context.selected()?.id.as_str(), now);
     save(&path, render_json(&docs).as_bytes())?;
     Ok(StageOutcome::Passed)
@@ -134,7 +130,7 @@ pub(super) async fn accept_commit(
         ("STATUS", status.word()),
         ("BLOCKED_BY", &blocked_by),
     ];
-    workstream.change(&changes, Durability::Safe)?;
+    workstream.change(&changes)?;
     host::failpoint::hit("wf-meta-written");
     Ok(())
 }
@@ -142,18 +138,11 @@ pub(super) async fn accept_commit(
 /// Marks the micro-commit as done. A plan that lost the micro-commit during the run is an internal error.
 fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Failure> {
     let path = workstream.plan_path();
-    let text = workstream.plan_text()?.unwrap_or_default();
-    let marked = mark_done(&text, id).map_err(|error| DiskError::invalid(&path, error))?;
-    let marked = marked.ok_or_else(|| {
-        Failure::new(
-            WfExit::Internal,
-            format!("{id} is not in {} any more and could not be marked", path.display()),
-        )
+    let marked = workstream.mark_plan(mark_done, id)?.ok_or_else(|| {
+        let message = format!("{id} is not in {} any more and could not be marked", path.display());
+        Failure::new(WfExit::Internal, message)
     })?;
-    if marked != text {
-        save(&path, marked.as_bytes())?;
-    }
-    parse_plan(&marked).map_err(|error| DiskError::invalid(&path, error).into())
+    Ok(parse_plan(&marked).map_err(DiskError::in_file(&path))?)
 }
 
 /// Finds the pending acceptance test of a complete plan, or generates one.

@@ -8,9 +8,10 @@ use model::exit::WfExit;
 use model::id::Sha;
 
 use super::RunContext;
-use crate::disk::implemented::{Implemented, ImplementedFile};
+use crate::disk::implemented::Implemented;
+use crate::disk::state_file::StateFile;
 use crate::exit::{Failure, OrExit};
-use crate::rules::constraint::{ChangeLimits, ObservedChange, judge_change};
+use crate::rules::constraint::{ObservedChange, judge_change};
 use crate::rules::pipeline::{RunStage, StageOutcome};
 
 /// Limit on the commits of one micro-commit.
@@ -25,21 +26,7 @@ pub(super) async fn apply_commits(
 ) -> Result<StageOutcome, Failure> {
     let head = context.head_before()?.clone();
     let after = observe(repo, &head, tip).await?;
-    let verdict = {
-        let (profile, meta) = (context.profile()?, &context.loaded()?.meta);
-        judge_change(
-            &after,
-            &ChangeLimits {
-                id: &context.selected()?.id,
-                max_files: profile.max_files,
-                max_lines: profile.max_lines,
-                allowed: &profile.allowed_paths,
-                forbidden: &profile.forbidden_paths,
-                expected: &meta.expected_paths,
-            },
-        )
-    };
-    match verdict {
+    match judge_change(&after, &context.limits()?) {
         Ok(warnings) => context.notes.extend(warnings),
         Err(message) => return Ok(StageOutcome::failed(RunStage::Implement, message)),
     }
@@ -50,7 +37,7 @@ pub(super) async fn apply_commits(
         run: context.run.name().to_owned(),
         name: name.as_str().to_owned(),
     };
-    file(context)?.save(&implemented)?;
+    implemented.save(&context.dirs, &context.id)?;
     host::failpoint::hit("wf-judged");
     move_branch(context, repo, name, &implemented).await
 }
@@ -122,14 +109,16 @@ async fn move_branch(
 pub(super) async fn resume_implemented(
     context: &mut RunContext,
 ) -> Result<Option<StageOutcome>, Failure> {
-    let Some(implemented) = file(context)?.load()? else { return Ok(None) };
+    let Some(implemented) = Implemented::load(&context.dirs, &context.id)? else {
+        return Ok(None);
+    };
     let head = context.head_before()?.clone();
     let note = format!(
         "resumed {} from the run {}, which ended without a verdict",
         implemented.tip, implemented.run
     );
     if implemented.micro_commit != context.selected()?.id {
-        file(context)?.clear()?;
+        clear_implemented(context)?;
         return Ok(None);
     }
     if head == implemented.tip {
@@ -140,7 +129,7 @@ pub(super) async fn resume_implemented(
     let path = context.dirs.runs_dir().join(&implemented.run).join("repo.git");
     if head != implemented.before || !path.is_dir() {
         // The branch moved since, so the agent implements the micro-commit again.
-        file(context)?.clear()?;
+        clear_implemented(context)?;
         return Ok(None);
     }
     let repo = SealedRepo::open(&path, context.product()?.user().object_format());
@@ -151,9 +140,5 @@ pub(super) async fn resume_implemented(
 
 /// Removes the waiting implementation after a verdict, so that the next attempt starts with the agent.
 pub(super) fn clear_implemented(context: &RunContext) -> Result<(), Failure> {
-    Ok(file(context)?.clear()?)
-}
-
-fn file(context: &RunContext) -> Result<ImplementedFile, Failure> {
-    Ok(ImplementedFile::of(&context.dirs, &context.id)?)
+    Ok(Implemented::remove(&context.dirs, &context.id)?)
 }

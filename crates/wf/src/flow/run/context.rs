@@ -11,30 +11,30 @@ use model::exit::WfExit;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
+use shell::Ui;
 
 use super::RunOptions;
 use crate::disk::DiskError;
 use crate::disk::event_log::{EventLog, StageEvent};
-use crate::disk::journal::{OpenRun, WfJournal};
+use crate::disk::journal::OpenRun;
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::WfRunDir;
-use crate::disk::secrets::load_secrets;
+use crate::disk::state_file::StateFile;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
+use crate::rules::constraint::ChangeLimits;
 use crate::rules::pipeline::{RunStage, StageOutcome};
 use crate::rules::plan::{MicroCommit, Plan};
 use crate::rules::profile::Profile;
 use crate::rules::result::{StageRecord, StageStatus};
 use crate::rules::review::Review;
 use crate::rules::run_id::run_stem;
-use crate::ui::Ui;
 
 /// One active cycle.
 pub(crate) struct RunContext {
     pub(super) dirs: ProjectDirs,
     pub(super) id: WorkstreamId,
     pub(crate) run: WfRunDir,
-    pub(super) journal: WfJournal,
     pub(super) redactor: Arc<Redactor>,
     events: EventLog,
     pub(super) log: Arc<CommandsLog>,
@@ -70,7 +70,7 @@ impl RunContext {
     pub(super) fn begin(options: &RunOptions<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
         let dirs = options.dirs.clone();
         let started = host::clock::now();
-        let redactor = Arc::new(Redactor::new(load_secrets(&dirs)?));
+        let redactor = Arc::clone(&options.runner.redactor);
         let run =
             WfRunDir::create(&dirs.runs_dir(), &run_stem(started, &dirs.project.name, options.id))?;
         let alive = run.hold(&owner_of(&dirs, options.id))?;
@@ -78,7 +78,6 @@ impl RunContext {
             CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfExit::General)?;
         let log = Arc::new(log);
         Ok(Self {
-            journal: WfJournal::of(&dirs, options.id)?,
             id: options.id.clone(),
             events: EventLog::create(&run)?,
             run,
@@ -144,14 +143,15 @@ impl RunContext {
 
     /// Writes the current stage to the journal.
     pub(super) fn write_journal(&self, stage: RunStage) -> Result<(), DiskError> {
-        self.journal.save(&OpenRun {
+        let run = OpenRun {
             stem: self.run.stem().to_owned(),
             directory: self.run.name().to_owned(),
             stage: stage.key().to_owned(),
             started: self.started,
             micro_commit: self.commit.as_ref().map(|commit| commit.id.clone()),
             accepted: self.accepted.clone(),
-        })
+        };
+        run.save(&self.dirs, &self.id)
     }
 
     fn event(&mut self, stage: RunStage, status: &str, duration: f64) {
@@ -195,6 +195,19 @@ impl RunContext {
         self.head_before
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))
+    }
+
+    /// Limits of the micro-commit.
+    pub(super) fn limits(&self) -> Result<ChangeLimits<'_>, Failure> {
+        let profile = self.profile()?;
+        Ok(ChangeLimits {
+            id: &self.selected()?.id,
+            max_files: profile.max_files,
+            max_lines: profile.max_lines,
+            allowed: &profile.allowed_paths,
+            forbidden: &profile.forbidden_paths,
+            expected: &self.loaded()?.meta.expected_paths,
+        })
     }
 
     /// The micro-commit's text in the plan.

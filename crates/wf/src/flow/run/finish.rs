@@ -4,8 +4,10 @@ use model::exit::WfExit;
 use run_store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
 
 use super::RunContext;
+use crate::disk::journal::OpenRun;
 use crate::disk::run_dir::{RESULT, SUMMARY};
-use crate::disk::workstream::{Durability, Workstream};
+use crate::disk::state_file::StateFile;
+use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh, write_active};
@@ -35,7 +37,7 @@ pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending,
     host::failpoint::hit("wf-result-written");
     if context.lock.is_some() {
         // Ignored: a leftover journal makes the next run check again and find everything done.
-        context.journal.close().ok();
+        OpenRun::remove(&context.dirs, &context.id).ok();
     }
     (ending, left)
 }
@@ -68,7 +70,7 @@ async fn write_state(context: &mut RunContext, ending: &Ending) -> Result<(), Fa
     if let Some(status) = ending.becomes {
         changes.extend([("STATUS", status.word()), ("BLOCKED_BY", blocked_by.as_str())]);
     }
-    workstream.change(&changes, Durability::Safe)?;
+    workstream.change(&changes)?;
     context.workstream = Some(workstream);
     Ok(())
 }

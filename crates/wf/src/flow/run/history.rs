@@ -4,14 +4,13 @@ use std::path::Path;
 
 use model::id::MicroCommitId;
 
-use crate::disk::question::load_questions;
-use crate::disk::queue::QueueEntry;
+use crate::disk::queue::{QueueEntry, load_queue};
 use crate::disk::read_optional;
 use crate::disk::rejection::load_rejections;
 use crate::disk::run_dir::{MANIFEST, REVIEW, load_result};
 use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
-use crate::rules::clarification::ClarificationStatus;
+use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::manifest::TestManifest;
 use crate::rules::pipeline::RunOutcome;
 use crate::rules::review::read_review;
@@ -33,7 +32,7 @@ pub(super) fn gather(
                 .push(format!("{} rejected an earlier try: {}", rejection.by, rejection.message));
         }
     }
-    for entry in load_questions(&workstream.dir, ClarificationStatus::Answered)? {
+    for entry in load_queue::<Clarification>(&workstream.dir, ClarificationStatus::Answered)? {
         if let QueueEntry::Good(question) = entry {
             let answer = question.answer.unwrap_or_default();
             message.push(format!(

@@ -15,10 +15,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use host::signal::Cancel;
 use model::exit::WfExit;
+use shell::Ui;
 
 pub(crate) use context::RunContext;
 
-use super::stage::{StageRunner, WorkLocation};
+use super::stage::{StageRunner, WorkLocation, tidy};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
@@ -26,7 +27,6 @@ use crate::rules::pipeline::{
     Cycle, Ending, NextCycle, RunMode, RunStage, StageOutcome, Transition, next_cycle,
 };
 use crate::rules::profile::Pause;
-use crate::ui::Ui;
 
 /// Long enough for the runtime to deliver a signal that was sent before.
 const LISTEN: Duration = Duration::from_millis(1);
@@ -48,7 +48,7 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
         let mut context = RunContext::begin(options, lock.take())?;
         let ending = run_cycle(&mut context, options).await;
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
-        options.runner.tidy(&context.run.path(), context.work_location());
+        tidy(&context.run.path(), context.work_location());
         lock = context.release_lock();
         show(&options.ui, &context, &ending);
         let still = *left.get_or_insert(plan_left + 1);

@@ -11,8 +11,9 @@ use super::context::owner_of;
 use crate::disk::journal::OpenRun;
 use crate::disk::run_dir::{RESULT, SUMMARY, WfRunDir, list_abandoned, list_runs};
 use crate::disk::save;
-use crate::disk::workstream::{Durability, Workstream};
-use crate::exit::{Failure, OrExit};
+use crate::disk::state_file::StateFile;
+use crate::disk::workstream::Workstream;
+use crate::exit::Failure;
 use crate::flow::stage::stop_boxes;
 use crate::rules::pipeline::{Ending, EndingKind, RunOutcome, RunStage};
 use crate::rules::result::{INTERNAL, ResultFacts, render_summary, result_of};
@@ -46,19 +47,21 @@ fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
 
 /// Finishes the run that the journal records, if there is one.
 async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
-    let Some(left) = context.journal.load()? else { return Ok(()) };
+    let Some(left) = OpenRun::load(&context.dirs, &context.id)? else { return Ok(()) };
     let mut workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
     let mut run = find_dir(context, &left)?;
     if let Some(run) = &run {
         // Boxes may outlive their run. They work on copies, so ending them loses nothing.
-        let stopped = stop_boxes(&run.path()).await.or_exit(WfExit::General)?;
+        let stopped = stop_boxes(&run.path())
+            .await
+            .map_err(|error| Failure::new(WfExit::General, error.to_string()))?;
         if stopped > 0 {
             context.notes.push(format!("stopped {stopped} boxes of the run {}", run.name()));
         }
     }
     if run.as_ref().is_some_and(|run| run.file(RESULT).is_file()) {
         // The run wrote everything and only failed to close its journal.
-        return Ok(context.journal.close()?);
+        return Ok(OpenRun::remove(&context.dirs, &context.id)?);
     }
     let left = forward_or_not(left, &workstream);
     let ending = ending_of(&left);
@@ -73,14 +76,14 @@ async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
         _ => {
             let _lock = context.dirs.lock_global("reconcile").await?;
             let changes = [("LAST_RUN_ID", name.as_str()), ("LAST_RESULT", ending.outcome.word())];
-            workstream.change(&changes, Durability::Safe)?;
+            workstream.change(&changes)?;
         }
     }
     if let Some(run) = run {
         write_result(context, &left, &ending, &run)?;
     }
     context.notes.push(format!("recovered the run {name}, whose process died in {}", left.stage));
-    Ok(context.journal.close()?)
+    Ok(OpenRun::remove(&context.dirs, &context.id)?)
 }
 
 /// Drops the acceptance if the micro-commit is no longer in the plan: there is nothing to mark, and the run counts as

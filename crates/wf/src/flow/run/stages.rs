@@ -1,19 +1,20 @@
 //! The stages IMPLEMENT, TEST and REVIEW: the stage runner executes foreign code in boxes, and its results are judged here.
 
+use std::path::Path;
+
 use model::exit::WfExit;
+use model::id::Sha;
 
 use super::{RunContext, RunOptions, apply_commits, history};
 use crate::disk::question;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, MANIFEST, REVIEW};
-use crate::disk::workstream::Durability;
 use crate::exit::{Failure, OrExit};
-use crate::flow::stage::{
-    CollectedWork, ImplementRequest, ReviewRequest, StageContext, StageRunError,
-};
-use crate::flow::suite::{SuiteContext, run_suite};
+use crate::flow::stage::{CollectedWork, StageContext, StageRunError};
+use crate::flow::suite::run_suite;
 use crate::rules::clarification::{AnswerOption, NewQuestion, Urgency};
 use crate::rules::manifest::TestManifest;
 use crate::rules::pipeline::{RunStage, StageOutcome};
+use crate::rules::prompt::{ImplementTask, render_implement, render_review};
 use crate::rules::protected::find_weakened;
 use crate::rules::reply::{AgentReply, parse_reply};
 use crate::rules::review::{ReviewDecision, extract_review};
@@ -64,24 +65,26 @@ async fn work(
     context: &mut RunContext,
     options: &RunOptions<'_>,
 ) -> Result<ImplementAnswer, Failure> {
-    let past =
-        history::gather(context.loaded()?, &context.selected()?.id, &context.dirs.runs_dir())?;
-    let run_dir = context.run.path();
-    let request = ImplementRequest {
-        context: stage_context(context, options, &run_dir)?,
-        commit: context.selected()?,
+    let (profile, commit) = (context.profile()?, context.selected()?);
+    let past = history::gather(context.loaded()?, &commit.id, &context.dirs.runs_dir())?;
+    let tests: Vec<String> =
+        profile.suites.iter().filter_map(|suite| suite.how.line().ok()).collect();
+    let prompt = render_implement(&ImplementTask {
+        title: &commit.title,
         block: context.block(),
-        head: context.head_before()?,
+        branch: context.loaded()?.meta.branch.as_str(),
+        limits: context.limits()?,
+        tests: &tests,
+        timeout_secs: profile.implement_timeout.as_secs(),
         history: &past,
-    };
-    let failed = |message: String| {
-        Ok(ImplementAnswer::StageOutcome(StageOutcome::failed(RunStage::Implement, message)))
-    };
-    let answer = match options.runner.implement(request).await {
+    });
+    let run_dir = context.run.path();
+    let stage = stage_context(context, options, context.head_before()?, &run_dir)?;
+    let ended = |outcome| Ok(ImplementAnswer::StageOutcome(outcome));
+    let failed = |message| ended(StageOutcome::failed(RunStage::Implement, message));
+    let answer = match stage.implement(&prompt).await {
         Ok(answer) => answer,
-        Err(error) => {
-            return Ok(ImplementAnswer::StageOutcome(unsuccessful(RunStage::Implement, &error)));
-        }
+        Err(error) => return ended(unsuccessful(RunStage::Implement, error)),
     };
     host::failpoint::hit("wf-answered");
     let notes = match parse_reply(&answer) {
@@ -94,19 +97,18 @@ async fn work(
         }
         None => return failed("the agent gave no answer that could be read".to_owned()),
     };
-    let collected = options.runner.collect(request).await;
+    let collected = stage.collect(commit).await;
     context.notes.extend(Some(notes).filter(|notes| !notes.is_empty()));
     match collected {
         Ok(work) => Ok(ImplementAnswer::CollectedWork(work)),
-        Err(error) => Ok(ImplementAnswer::StageOutcome(unsuccessful(RunStage::Implement, &error))),
+        Err(error) => ended(unsuccessful(RunStage::Implement, error)),
     }
 }
 
 async fn mark_started(context: &mut RunContext) -> Result<(), Failure> {
     let _lock = context.dirs.lock_global("implement").await?;
     if let Some(workstream) = &mut context.workstream {
-        let changes = [("STATUS", WorkstreamStatus::Implement.word()), ("BLOCKED_BY", "")];
-        workstream.change(&changes, Durability::Safe)?;
+        workstream.set_status(WorkstreamStatus::Implement, "")?;
     }
     Ok(())
 }
@@ -114,25 +116,26 @@ async fn mark_started(context: &mut RunContext) -> Result<(), Failure> {
 fn stage_context<'a>(
     context: &'a RunContext,
     options: &'a RunOptions<'_>,
-    run_dir: &'a std::path::Path,
+    head: &'a Sha,
+    run_dir: &'a Path,
 ) -> Result<StageContext<'a>, Failure> {
     Ok(StageContext {
+        runner: options.runner,
         workstream: context.loaded()?,
         profile: context.profile()?,
         product: context.product()?,
+        head,
         run_dir,
         cancel: options.cancel,
         log: &context.git_log,
     })
 }
 
-fn unsuccessful(stage: RunStage, error: &StageRunError) -> StageOutcome {
+fn unsuccessful(stage: RunStage, error: StageRunError) -> StageOutcome {
     match error {
-        StageRunError::Stopped(message) => StageOutcome::Stopped { message: message.clone() },
-        StageRunError::Config(message) => {
-            StageOutcome::Failed { status: WfExit::Config, message: message.clone() }
-        }
-        StageRunError::Failed(message) => StageOutcome::failed(stage, message.clone()),
+        StageRunError::Stopped(message) => StageOutcome::Stopped { message },
+        StageRunError::Config(message) => StageOutcome::Failed { status: WfExit::Config, message },
+        StageRunError::Failed(message) => StageOutcome::failed(stage, message),
     }
 }
 
@@ -163,18 +166,12 @@ pub(super) async fn test(
         return Ok(StageOutcome::failed(RunStage::Test, "there is nothing to test"));
     };
     let run_dir = context.run.path();
+    let stage = stage_context(context, options, &head, &run_dir)?;
     let mut results = Vec::new();
-    let suites = SuiteContext {
-        context: stage_context(context, options, &run_dir)?,
-        head: &head,
-        dirs: &context.dirs,
-        runner: options.runner,
-        redactor: &context.redactor,
-    };
-    for suite in &context.profile()?.suites {
-        match run_suite(&suites, suite).await {
+    for suite in &stage.profile.suites {
+        match run_suite(stage, suite).await {
             Ok(result) => results.push(result),
-            Err(error) => return Ok(unsuccessful(RunStage::Test, &error)),
+            Err(error) => return Ok(unsuccessful(RunStage::Test, error)),
         }
     }
     let manifest = TestManifest::new(results, host::clock::now());
@@ -208,17 +205,11 @@ pub(super) async fn review(
     let weakened = find_weakened(&text);
     context.notes.extend(weakened.iter().map(|message| format!("protected tests: {message}")));
     let run_dir = context.run.path();
-    let request = ReviewRequest {
-        context: stage_context(context, options, &run_dir)?,
-        commit: context.selected()?,
-        block: context.block(),
-        head: &to,
-        patch: &text,
-        weakened: &weakened,
-    };
-    let answer = match options.runner.review(request).await {
+    let prompt = render_review(context.selected()?, context.block(), &weakened);
+    let stage = stage_context(context, options, &to, &run_dir)?;
+    let answer = match stage.review(&prompt, &text).await {
         Ok(answer) => answer,
-        Err(error) => return Ok(unsuccessful(RunStage::Review, &error)),
+        Err(error) => return Ok(unsuccessful(RunStage::Review, error)),
     };
     let review = match extract_review(&answer) {
         Ok(review) => review,

@@ -7,9 +7,7 @@ use engine::launch::{self, BoxStatus};
 use host::file::remove_tree_safely;
 
 use super::StageRunError;
-use super::runner::{
-    BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, StageRunner, TEST_WORKSPACE, WORKSPACE,
-};
+use super::runner::{BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE};
 use crate::disk::{DiskError, names_in};
 
 /// Folders that hold an agent's work until it is on the branch.
@@ -20,11 +18,11 @@ const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;
-    for name in names_in(&boxes).map_err(StageRunError::failed)? {
-        let place = BoxDir::new(boxes.join(name));
-        match launch::box_status(&place).map_err(StageRunError::failed)? {
+    for name in names_in(&boxes)? {
+        let box_dir = BoxDir::new(boxes.join(name));
+        match launch::box_status(&box_dir)? {
             BoxStatus::Running | BoxStatus::Orphaned => {
-                launch::end(&place).await.map_err(StageRunError::failed)?;
+                launch::end(&box_dir).await?;
                 stopped += 1;
             }
             BoxStatus::NeverStarted | BoxStatus::Ended(_) => {}
@@ -33,7 +31,6 @@ pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
     Ok(stopped)
 }
 
-/// Location of the agent's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkLocation {
     OnBranch,
@@ -54,24 +51,20 @@ pub(crate) fn remove_copy(run_dir: &Path) -> Result<(), DiskError> {
     Ok(())
 }
 
-impl StageRunner {
-    /// Removes the copies of a run and the programs in its box folders. The agent's copy is kept unless its work is on the
-    /// branch.
-    pub(crate) fn tidy(&self, run_dir: &Path, fate: WorkLocation) {
-        let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
-        if fate == WorkLocation::OnBranch {
-            folders.extend(AGENTS_OWN);
+/// Removes the copies of a run and the programs in its box folders. The agent's copy is kept unless its work is on the
+/// branch. Errors are ignored: a leftover folder only takes space.
+pub(crate) fn tidy(run_dir: &Path, work: WorkLocation) {
+    let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
+    if work == WorkLocation::OnBranch {
+        folders.extend(AGENTS_OWN);
+    }
+    for path in folders.into_iter().map(|folder| run_dir.join(folder)) {
+        if path.exists() {
+            remove_tree_safely(&path).ok();
         }
-        for folder in folders {
-            let path = run_dir.join(folder);
-            if path.exists() {
-                // Ignored: a leftover folder only takes space.
-                remove_tree_safely(&path).ok();
-            }
-        }
-        let boxes = run_dir.join("boxes");
-        for name in names_in(&boxes).unwrap_or_default() {
-            BoxDir::new(boxes.join(name)).slim().ok();
-        }
+    }
+    let boxes = run_dir.join("boxes");
+    for name in names_in(&boxes).unwrap_or_default() {
+        BoxDir::new(boxes.join(name)).slim().ok();
     }
 }

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::box_command::{BoxCommand, BoxCommandResult};
+use engine::box_command::BoxCommand;
 use engine::export::{ExportRequest, Exported, export, import_ref, make_import_repo};
-use host::git::GitIdentity;
+use host::git::{GitIdentity, RefName, SealedRepo};
+use model::id::Sha;
 use model::verdict::Ended;
-use sandbox::spec::{MountAccess, ProgramMount};
+use sandbox::spec::ProgramMount;
 
-use super::runner::{BoxOptions, IMPORT_REPO, StageRunner, WORKSPACE, box_run};
-use super::{CollectedWork, ImplementRequest, StageContext, StageRunError};
+use super::runner::{IMPORT_REPO, WORKSPACE};
+use super::{StageContext, StageRunError};
 use crate::flow::product::identity;
+use crate::rules::plan::MicroCommit;
 
 /// Seconds for the commit, the product's hooks included.
 const COMMIT_SECS: u64 = 120;
@@ -33,106 +35,100 @@ if git diff --cached --quiet; then exit 0; fi
 exec git -c "core.hooksPath=$3" commit --quiet --no-gpg-sign --no-edit -m "$2"
 "#;
 
-impl StageRunner {
-    /// Collects the agent's work. The flow judges it.
+/// Work of an agent, collected from its workspace.
+#[derive(Debug, Clone)]
+pub(crate) enum CollectedWork {
+    /// The branch did not move.
+    Nothing,
+    /// Commits, imported into a repository of the host.
+    Commits { repo: SealedRepo, name: RefName, tip: Sha },
+    /// Work that is refused, with the reason.
+    Refused(String),
+}
+
+impl StageContext<'_> {
+    /// Collects the agent's work on a micro-commit. The flow judges it.
     pub(crate) async fn collect(
         &self,
-        request: ImplementRequest<'_>,
+        commit: &MicroCommit,
     ) -> Result<CollectedWork, StageRunError> {
-        if let Some(refused) = self.commit_rest(request).await? {
+        if let Some(refused) = self.commit_rest(commit).await? {
             return Ok(CollectedWork::Refused(refused));
         }
-        let context = request.context;
-        let meta = &context.workstream.meta;
-        let path = context.run_dir.join(IMPORT_REPO);
-        let mirror = self.dirs.mirror(&meta.id);
-        let pins = [request.head];
-        let repo = make_import_repo(&path, context.product.user(), &mirror, &pins)
-            .await
-            .map_err(StageRunError::failed)?
-            .logged(Arc::clone(context.log));
-        let run = box_run(context.run_dir)?;
-        let box_layout =
-            self.box_layout(context, self.box_options(context, "export", COMMIT_SECS)?).await?;
-        let options = ExportRequest {
+        let meta = &self.workstream.meta;
+        let (path, mirror) = (self.run_dir.join(IMPORT_REPO), self.runner.dirs.mirror(&meta.id));
+        let repo = make_import_repo(&path, self.product.user(), &mirror, &[self.head]).await?;
+        let repo = repo.logged(Arc::clone(self.log));
+        let run = self.box_run()?;
+        let layout = self.box_layout("export", WORKSPACE, self.blank_state()?, COMMIT_SECS).await?;
+        let request = ExportRequest {
             run: &run,
-            agent_box: &box_layout.spec(),
+            agent_box: &layout.spec(),
             branch: &meta.branch,
-            known: std::slice::from_ref(request.head),
+            known: std::slice::from_ref(self.head),
         };
-        let launcher = self.launcher(context, Vec::new()).await?;
-        match export(&launcher, &options, &repo, 1).await.map_err(StageRunError::failed)? {
+        let launcher = self.launcher(Vec::new()).await?;
+        Ok(match export(&launcher, &request, &repo, 1).await? {
             Exported::Tip(tip) => {
-                let name = import_ref(&run, &meta.branch).map_err(StageRunError::failed)?;
-                Ok(CollectedWork::Commits { repo, name, tip })
+                let name = import_ref(&run, &meta.branch)?;
+                CollectedWork::Commits { repo, name, tip }
             }
-            Exported::NothingNew => Ok(CollectedWork::Nothing),
+            Exported::NothingNew => CollectedWork::Nothing,
             Exported::NoBranch => {
-                Ok(CollectedWork::Refused(format!("the agent deleted the branch {}", meta.branch)))
+                CollectedWork::Refused(format!("the agent deleted the branch {}", meta.branch))
             }
-            Exported::Refused(reason) => Ok(CollectedWork::Refused(reason)),
-        }
-    }
-
-    fn box_options<'a>(
-        &self,
-        context: StageContext<'_>,
-        name: &'a str,
-        deadline_secs: u64,
-    ) -> Result<BoxOptions<'a>, StageRunError> {
-        Ok(BoxOptions {
-            name,
-            workspace: context.run_dir.join(WORKSPACE),
-            access: MountAccess::ReadWrite,
-            state: self.blank_state(context)?,
-            deadline_secs,
+            Exported::Refused(reason) => CollectedWork::Refused(reason),
         })
     }
 
     /// Commits what the agent left, as the user and with the product's hooks. Returns the reason of a refusal.
-    async fn commit_rest(
-        &self,
-        request: ImplementRequest<'_>,
-    ) -> Result<Option<String>, StageRunError> {
-        let context = request.context;
-        let box_layout =
-            self.box_layout(context, self.box_options(context, "commit", COMMIT_SECS)?).await?;
-        let hooks = find_hooks(context).await?;
-        let message = format!("{}: {}", request.commit.id, request.commit.title);
-        let branch = context.workstream.meta.branch.as_str();
+    async fn commit_rest(&self, commit: &MicroCommit) -> Result<Option<String>, StageRunError> {
+        let layout = self.box_layout("commit", WORKSPACE, self.blank_state()?, COMMIT_SECS).await?;
+        let hooks = self.find_hooks().await?;
+        let message = format!("{}: {}", commit.id, commit.title);
+        let branch = self.workstream.meta.branch.as_str();
         let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, hooks.inside()];
-        let mut command = BoxCommand::new(box_layout, argv.map(str::to_owned).to_vec());
-        command.env = commit_env(&identity(context.product).await.map_err(|failure| {
+        let mut command = BoxCommand::new(layout, argv.map(str::to_owned).to_vec());
+        command.env = commit_env(&identity(self.product).await.map_err(|failure| {
             StageRunError::Failed(format!(
                 "the identity for the commit could not be read: {failure}"
             ))
         })?);
         command.programs = hooks.mount();
-        let launcher = self.launcher(context, Vec::new()).await?;
-        let end = command.run(&launcher, context.cancel).await.map_err(StageRunError::failed)?;
-        read_commit(&end, context)
-    }
-}
-
-fn read_commit(
-    end: &BoxCommandResult,
-    context: StageContext<'_>,
-) -> Result<Option<String>, StageRunError> {
-    match &end.record.ended {
-        Ended::Exited { code: 0 } => Ok(None),
-        Ended::Exited { code: OTHER_BRANCH } => Ok(Some(format!(
-            "the agent left its workspace on another branch than {}",
-            context.workstream.meta.branch
-        ))),
-        Ended::Exited { code } => Ok(Some(format!(
-            "what the agent left could not be committed (status {code}): {}",
-            end.tail().trim()
-        ))),
-        Ended::OutOfTime => {
-            Ok(Some(format!("what the agent left could not be committed within {COMMIT_SECS} s")))
+        let launcher = self.launcher(Vec::new()).await?;
+        let end = command.run(&launcher, self.cancel).await?;
+        match &end.record.ended {
+            Ended::Exited { code: 0 } => Ok(None),
+            Ended::Exited { code: OTHER_BRANCH } => {
+                Ok(Some(format!("the agent left its workspace on another branch than {branch}")))
+            }
+            Ended::Exited { code } => Ok(Some(format!(
+                "what the agent left could not be committed (status {code}): {}",
+                end.tail().trim()
+            ))),
+            Ended::OutOfTime => Ok(Some(format!(
+                "what the agent left could not be committed within {COMMIT_SECS} s"
+            ))),
+            Ended::Stopped => Err(StageRunError::Stopped("stopped while committing".to_owned())),
+            other => {
+                Err(StageRunError::Failed(format!("the box for the commit failed: {other:?}")))
+            }
         }
-        Ended::Stopped => Err(StageRunError::Stopped("stopped while committing".to_owned())),
-        other => Err(StageRunError::Failed(format!("the box for the commit failed: {other:?}"))),
+    }
+
+    async fn find_hooks(&self) -> Result<Hooks, StageRunError> {
+        let hooks = match self.product.hooks_path().await? {
+            Some(path) if !path.starts_with(['/', '~']) => {
+                return Ok(Hooks::Tracked(format!("/workspace/{path}")));
+            }
+            Some(path) if path.starts_with('/') => PathBuf::from(path),
+            Some(_) => return Ok(Hooks::None),
+            None => self.product.user().common_dir().join("hooks"),
+        };
+        // Samples do not count.
+        let names = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
+        let has_hook = names.iter().any(|name| hooks.join(name).is_file());
+        Ok(if has_hook { Hooks::Folder(hooks) } else { Hooks::None })
     }
 }
 
@@ -177,24 +173,4 @@ impl Hooks {
             }
         }
     }
-}
-
-async fn find_hooks(context: StageContext<'_>) -> Result<Hooks, StageRunError> {
-    let configured = context.product.hooks_path().await.map_err(StageRunError::failed)?;
-    let hooks = match configured {
-        Some(path) if !path.starts_with(['/', '~']) => {
-            return Ok(Hooks::Tracked(format!("/workspace/{path}")));
-        }
-        Some(path) if path.starts_with('/') => PathBuf::from(path),
-        Some(_) => return Ok(Hooks::None),
-        None => context.product.user().common_dir().join("hooks"),
-    };
-    Ok(if has_hook(&hooks) { Hooks::Folder(hooks) } else { Hooks::None })
-}
-
-/// Reports whether a folder has a hook of a commit; samples do not count.
-fn has_hook(folder: &std::path::Path) -> bool {
-    ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]
-        .iter()
-        .any(|name| folder.join(name).is_file())
 }

@@ -29,11 +29,10 @@ impl AgentMemory {
     /// Opens the memory of a provider in a workstream. An unreadable session file counts as no session.
     pub(super) fn open(agents_dir: &Path, provider: Provider) -> Result<Self, StageRunError> {
         let dir = agents_dir.join(provider.name());
-        make_dir(&dir).map_err(StageRunError::failed)?;
+        make_dir(&dir)?;
         let memory = Self { dir, session: None };
-        engine::workspace::make_harness_state(&memory.state(), BoxUser::of_caller())
-            .map_err(StageRunError::failed)?;
-        let bytes = read_optional(&memory.file()).map_err(StageRunError::failed)?;
+        engine::workspace::make_harness_state(&memory.state(), BoxUser::of_caller())?;
+        let bytes = read_optional(&memory.file())?;
         let session = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(Self { session: session.filter(|_| provider.can_resume()), ..memory })
     }
@@ -76,7 +75,6 @@ impl AgentMemory {
         let session =
             SavedSession { id: id.clone(), usage: report.thread_usage.unwrap_or_default() };
         let text = render_json(&session);
-        host::file::write_transient(&self.file(), text.as_bytes(), 0o600)
-            .map_err(StageRunError::failed)
+        Ok(host::file::write_transient(&self.file(), text.as_bytes(), 0o600)?)
     }
 }

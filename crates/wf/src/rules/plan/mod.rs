@@ -125,22 +125,21 @@ fn read_block(
 /// Marks a micro-commit done by changing one byte; none if the plan has no such micro-commit. One that is done already
 /// stays as it is.
 pub(crate) fn mark_done(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
-    let plan = parse_plan(text)?;
-    Ok(plan.find(id).map(|commit| {
-        let mut changed = text.to_owned();
-        if !commit.is_done {
-            changed.replace_range(commit.mark..=commit.mark, "x");
-        }
-        changed
-    }))
+    mark(text, id, true)
 }
 
 /// Marks a rejected micro-commit as not done, by changing one byte.
 pub(crate) fn mark_undone(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
+    mark(text, id, false)
+}
+
+fn mark(text: &str, id: &MicroCommitId, is_done: bool) -> Result<Option<String>, PlanError> {
     let plan = parse_plan(text)?;
     Ok(plan.find(id).map(|commit| {
         let mut changed = text.to_owned();
-        changed.replace_range(commit.mark..=commit.mark, " ");
+        if commit.is_done != is_done {
+            changed.replace_range(commit.mark..=commit.mark, if is_done { "x" } else { " " });
+        }
         changed
     }))
 }

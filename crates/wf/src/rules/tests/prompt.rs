@@ -1,24 +1,19 @@
 //! Prompts of agents, whole.
 
-use crate::rules::prompt::{
-    ImplementTask, ReviewTask, render_breakdown, render_implement, render_review,
-};
+use crate::rules::constraint::ChangeLimits;
+use crate::rules::prompt::{ImplementTask, render_breakdown, render_implement, render_review};
 use model::id::MicroCommitId;
 
-use super::{PLAN, commit_id};
+use super::{PLAN, commit_id, plan};
 
 fn task<'a>(id: &'a MicroCommitId, lists: [&'a [String]; 5]) -> ImplementTask<'a> {
     let [allowed, forbidden, expected, tests, history] = lists;
+    let limits = ChangeLimits { id, max_files: 10, max_lines: 200, allowed, forbidden, expected };
     ImplementTask {
-        id,
         title: "Add a form",
         block: "### COMMIT-LG-001: Add a form\n\nIt has two fields.\n\nDone: [ ]\n",
         branch: "feat/login",
-        max_files: 10,
-        max_lines: 200,
-        allowed,
-        forbidden,
-        expected,
+        limits,
         tests,
         timeout_secs: 1200,
         history,
@@ -137,10 +132,8 @@ fn the_implementer_with_every_limit_and_a_history() {
 
 #[test]
 fn the_reviewer_of_a_harmless_change() {
-    let id = commit_id();
-    let task =
-        ReviewTask { id: &id, title: "Add a form", block: "It has two fields.", weakened: &[] };
-    insta::assert_snapshot!(render_review(&task), @r#"
+    let prompt = render_review(&plan().commits[0], "It has two fields.", &[]);
+    insta::assert_snapshot!(prompt, @r#"
     Review the change for micro-commit COMMIT-LG-001: Add a form
 
     ## Requirements
@@ -165,15 +158,9 @@ fn the_reviewer_of_a_harmless_change() {
 
 #[test]
 fn the_reviewer_of_a_change_that_weakens_tests() {
-    let id = commit_id();
     let weakened = list(&["tests/a.py was deleted", "Makefile: 1 checks fewer than before"]);
-    let task = ReviewTask {
-        id: &id,
-        title: "Add a form",
-        block: "It has two fields.",
-        weakened: &weakened,
-    };
-    insta::assert_snapshot!(render_review(&task), @r#"
+    let prompt = render_review(&plan().commits[0], "It has two fields.", &weakened);
+    insta::assert_snapshot!(prompt, @r#"
     Review the change for micro-commit COMMIT-LG-001: Add a form
 
     ## Requirements
