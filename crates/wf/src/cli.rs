@@ -106,7 +106,7 @@ enum WfCommand {
 pub(crate) fn run() -> ExitCode {
     let command = |ui: &Ui, cli: WfCli| {
         let app = App::new(ui, cli.project)?;
-        commands::block_on(dispatch(&app, cli.command))
+        shell::runtime::block_on(dispatch(&app, cli.command))
     };
     shell::start::run(&PROGRAM, |cli: &WfCli| cli.output, command)
 }

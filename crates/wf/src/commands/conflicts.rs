@@ -2,7 +2,6 @@
 
 use clap::Args;
 use host::git::WorktreeRepo;
-use model::error_chain;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -46,25 +45,14 @@ pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
         touched: &own,
         expected: &target.meta.expected_paths,
     };
-    let all_paths: Vec<WorkstreamPaths<'_>> = others
-        .iter()
-        .zip(touched.iter())
-        .map(|(ws, touched)| WorkstreamPaths {
-            id: ws.meta.id.as_str(),
-            touched,
-            expected: &ws.meta.expected_paths,
-        })
-        .collect();
-    let overlaps = find_overlaps(&paths, &all_paths);
+    let overlaps = find_overlaps(&paths, &touched.paths(&others));
     let product = open_product(&dirs).await?;
     let tips = Tips::observe_branches(&product).await?;
     warn_stale(app, &tips, std::iter::once(&target).chain(others.iter().copied()));
     let base = base_forecast(&product, &tips, &target).await?;
     let merges = try_merges(&product, &tips, &target, &others, &overlaps).await?;
     show(app, &target, &overlaps, &base, &merges);
-    for fault in &faults {
-        app.ui.warn(&error_chain(fault));
-    }
+    app.warn_faults(&faults);
     let trouble = !overlaps.is_empty() || matches!(base, Some(BranchForecast::Conflicts { .. }));
     Ok(if exit_code && trouble { WfExit::General } else { WfExit::Success })
 }

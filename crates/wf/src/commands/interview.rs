@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::App;
 use super::project::{
-    FoundRepo, Registration, check_prefix, choose_branch, choose_workflow, default_ops, find_repo,
-    register,
+    FoundRepo, ProjectSettings, Registration, check_prefix, choose_branch, choose_workflow,
+    default_ops, find_repo, register,
 };
 use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
 use crate::disk::{DiskError, load_env, save};
@@ -37,18 +37,8 @@ pub(crate) struct InterviewArgs {
     /// The product repository [default: that of the current directory]
     #[arg(long, value_name = "DIR")]
     repo_path: Option<PathBuf>,
-    /// Where worktrees, runs and locks go [default: <repository>.ops]
-    #[arg(long, value_name = "DIR")]
-    ops_path: Option<PathBuf>,
-    /// The workflow repository [default: the one that is found, or <ops>/workflow]
-    #[arg(long, value_name = "DIR")]
-    workflow_repo: Option<PathBuf>,
-    /// The branch that workstreams start from and are merged into
-    #[arg(long, value_name = "BRANCH")]
-    default_branch: Option<String>,
-    /// What branches of workstreams start with
-    #[arg(long, value_name = "PREFIX")]
-    branch_prefix: Option<String>,
+    #[command(flatten)]
+    settings: ProjectSettings,
     /// The Makefile, relative to the repository; empty if there is none
     #[arg(long, value_name = "PATH")]
     makefile_path: Option<String>,
@@ -83,8 +73,8 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let typed = args.repo_path.as_ref().map(|path| path.display().to_string());
     let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;
     let repo = find_repo(repo.as_ref(), &app.here).await?;
-    let registration = ask_project(app, args, &asker, &repo).await?;
-    let entries = ask_profile(args, &asker, &repo)?;
+    let registration = ask_project(app, args, asker, &repo).await?;
+    let entries = ask_profile(args, asker, &repo)?;
     let dir = register(app, &registration)?;
     let path = dir.join(PROFILE_ENV);
     let mut file = load_env(&path)?.unwrap_or_default();
@@ -106,30 +96,22 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
 async fn ask_project(
     app: &App,
     args: &InterviewArgs,
-    asker: &Asker,
+    asker: Asker,
     repo: &FoundRepo,
 ) -> Result<Registration, Failure> {
-    let folder =
-        repo.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = asker.ask(
-        "Project name",
-        args.name.as_deref(),
-        ProjectName::from_folder(&folder).as_str(),
-    )?;
+    let ProjectSettings { ops_path, workflow_repo, default_branch, branch_prefix } = &args.settings;
+    let folder = repo.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = ProjectName::from_folder(&folder);
+    let name = asker.ask("Project name", args.name.as_deref(), name.as_str())?;
     let current = repo.product.current_branch(&repo.path).await.or_exit(WfExit::General)?;
     let current = current.map_or_else(|| "main".to_owned(), |branch| branch.to_string());
-    let branch = asker.ask("Default branch name", args.default_branch.as_deref(), &current)?;
-    let prefix =
-        asker.ask("Prefix of workstream branches", args.branch_prefix.as_deref(), "feat")?;
-    let ops = args.ops_path.as_ref().map(|path| app.here.join(path).display().to_string());
-    let ops = asker.ask(
-        "Ops directory",
-        ops.as_deref(),
-        &default_ops(&repo.path).display().to_string(),
-    )?;
-    let ops = app.here.join(ops);
+    let branch = asker.ask("Default branch name", default_branch.as_deref(), &current)?;
+    let prefix = asker.ask("Prefix of workstream branches", branch_prefix.as_deref(), "feat")?;
+    let ops = ops_path.as_ref().map(|path| app.here.join(path).display().to_string());
+    let default = default_ops(&repo.path).display().to_string();
+    let ops = app.here.join(asker.ask("Ops directory", ops.as_deref(), &default)?);
     Ok(Registration {
-        workflow: choose_workflow(app, args.workflow_repo.as_deref(), Some(&ops), &repo.path)?,
+        workflow: choose_workflow(app, workflow_repo.as_deref(), &ops)?,
         project: Project {
             name: ProjectName::parse(&name).or_exit(WfExit::Config)?,
             repo: repo.path.clone(),
@@ -143,7 +125,7 @@ async fn ask_project(
 /// The keys of the profile and what was answered.
 fn ask_profile(
     args: &InterviewArgs,
-    asker: &Asker,
+    asker: Asker,
     repo: &FoundRepo,
 ) -> Result<Vec<(&'static str, String)>, Failure> {
     let has_makefile = repo.path.join("Makefile").is_file();
@@ -222,13 +204,9 @@ fn render_page(project: &Project, file: &EnvFile) -> String {
     page
 }
 
-/// Gets answers from flags, from a person, or from the defaults.
-struct Asker {
-    mode: AskMode,
-}
-
+/// Source of the answers that no flag gives.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AskMode {
+enum Asker {
     Person,
     Defaults,
 }
@@ -236,53 +214,54 @@ enum AskMode {
 impl Asker {
     fn new(args: &InterviewArgs) -> Result<Self, Failure> {
         if args.non_interactive {
-            return Ok(Self { mode: AskMode::Defaults });
+            return Ok(Self::Defaults);
         }
         if !std::io::stdin().is_terminal() {
             return Err(Failure::usage(
                 "there is no terminal to ask on; use: wf interview --non-interactive",
             ));
         }
-        Ok(Self { mode: AskMode::Person })
+        Ok(Self::Person)
     }
 
-    fn greet(&self, app: &App) {
-        if self.mode == AskMode::Person {
+    fn greet(self, app: &App) {
+        if self == Self::Person {
             app.ui.status("=== AOS Project Interview ===");
             app.ui.status("This will configure your project for AOS. Press Ctrl+C to abort.");
         }
     }
 
-    fn ask(&self, words: &str, typed: Option<&str>, default: &str) -> Result<String, Failure> {
-        match (typed, self.mode) {
+    fn ask(self, label: &str, typed: Option<&str>, default: &str) -> Result<String, Failure> {
+        match (typed, self) {
             (Some(typed), _) => Ok(typed.to_owned()),
-            (None, AskMode::Defaults) => Ok(default.to_owned()),
-            (None, AskMode::Person) => {
-                Text::new(words).with_initial_value(default).prompt().or_exit(WfExit::General)
+            (None, Self::Defaults) => Ok(default.to_owned()),
+            (None, Self::Person) => {
+                Text::new(label).with_initial_value(default).prompt().or_exit(WfExit::General)
             }
         }
     }
 
     /// The first choice is the default.
     fn choose(
-        &self,
-        words: &str,
+        self,
+        label: &str,
         typed: Option<&str>,
-        choices: &[&str],
+        choices: &[&'static str],
     ) -> Result<String, Failure> {
-        if let Some(typed) = typed {
-            let known = choices.contains(&typed);
-            return known.then(|| typed.to_owned()).ok_or_else(|| {
-                Failure::usage(format!("{words}: '{typed}' is not one of {}", choices.join(", ")))
-            });
-        }
-        match self.mode {
-            AskMode::Defaults => Ok(choices[0].to_owned()),
-            AskMode::Person => {
-                let answer =
-                    Select::new(words, choices.to_vec()).prompt().or_exit(WfExit::General)?;
-                Ok(answer.to_owned())
+        let answer = match (typed, self) {
+            (Some(typed), _) => {
+                choices.iter().find(|choice| **choice == typed).ok_or_else(|| {
+                    Failure::usage(format!(
+                        "{label}: '{typed}' is not one of {}",
+                        choices.join(", ")
+                    ))
+                })?
             }
-        }
+            (None, Self::Defaults) => choices[0],
+            (None, Self::Person) => {
+                Select::new(label, choices.to_vec()).prompt().or_exit(WfExit::General)?
+            }
+        };
+        Ok(answer.to_owned())
     }
 }

@@ -1,6 +1,5 @@
 //! `wf list`: the active workstreams, and which of them share files.
 
-use model::error_chain;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -9,7 +8,7 @@ use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
 use crate::disk::workstream::Workstream;
 use crate::exit::Outcome;
-use crate::rules::conflict::{WorkstreamPaths, count_shared};
+use crate::rules::conflict::count_shared;
 use crate::rules::touched::parse_touched;
 
 /// Lists them. A workstream that cannot be read causes a warning and status 2.
@@ -18,22 +17,12 @@ pub(crate) fn cmd_list(app: &App) -> Outcome {
     let (all, faults) = dirs.load_workstreams()?;
     let active: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
     let touched = TouchedLists::load(&active)?;
-    let all_paths: Vec<WorkstreamPaths<'_>> = active
-        .iter()
-        .zip(touched.iter())
-        .map(|(ws, touched)| WorkstreamPaths {
-            id: ws.meta.id.as_str(),
-            touched,
-            expected: &ws.meta.expected_paths,
-        })
-        .collect();
+    let all_paths = touched.paths(&active);
     let counts: Vec<usize> =
         all_paths.iter().map(|paths| parse_touched(paths.touched).count()).collect();
     let shared = count_shared(&all_paths, counts.iter().sum());
     show(app, &active, &counts, &shared, dirs.current().as_deref());
-    for fault in &faults {
-        app.ui.warn(&error_chain(fault));
-    }
+    app.warn_faults(&faults);
     Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }
 

@@ -1,15 +1,16 @@
-//! `wf log`: the runs of a workstream, newest first.
+//! `wf log`: the runs of a workstream, newest first, or the output of the newest one.
 
 use clap::Args;
 use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
+use super::follow::follow;
 use crate::cli::Which;
 use crate::disk::run_dir::{list_runs, load_result};
 use crate::exit::Outcome;
 
-/// List the runs of a workstream, newest first
+/// List the runs of a workstream, newest first, or follow the newest one
 #[derive(Debug, Args)]
 pub(crate) struct RunHistoryArgs {
     #[command(flatten)]
@@ -17,16 +18,22 @@ pub(crate) struct RunHistoryArgs {
     /// The most runs to show
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
+    /// Print what the agents of the newest run print, until the run has ended
+    #[arg(long, short, conflicts_with = "limit")]
+    follow: bool,
 }
 
 /// Lists them. The owner of a run comes from its result, because run names cannot be parsed unambiguously.
-pub(crate) fn cmd_log(app: &App, RunHistoryArgs { which, limit }: &RunHistoryArgs) -> Outcome {
+pub(crate) fn cmd_log(app: &App, args: &RunHistoryArgs) -> Outcome {
     let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let workstream = app.workstream(&dirs, &args.which)?;
+    if args.follow {
+        return follow(app, &dirs, &workstream);
+    }
     let (project, id) = (dirs.project.name.as_str(), workstream.meta.id.as_str());
     let mut runs = Vec::new();
     for name in list_runs(&dirs.runs_dir())? {
-        if runs.len() == *limit {
+        if runs.len() == args.limit {
             break;
         }
         if let Ok(Some(result)) = load_result(&dirs.runs_dir().join(&name))

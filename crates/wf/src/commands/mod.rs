@@ -8,6 +8,7 @@ pub(crate) mod delete;
 pub(crate) mod diff;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+mod follow;
 pub(crate) mod interview;
 pub(crate) mod list;
 pub(crate) mod log;
@@ -30,15 +31,18 @@ pub(crate) mod watch;
 
 use std::path::PathBuf;
 
+use model::error_chain;
 use model::exit::WfExit;
+use model::id::WorkstreamId;
+use shell::Ui;
 
 use crate::cli::{RunArg, Which};
+use crate::disk::DiskError;
 use crate::disk::project_dirs::{ProjectDirs, log_volume};
 use crate::disk::run_dir::find_run;
 use crate::disk::secrets::load_secrets;
 use crate::disk::workstream::Workstream;
 use crate::exit::{Failure, OrExit};
-use shell::Ui;
 
 /// Context of a command: its output and its directory.
 #[derive(Debug)]
@@ -105,16 +109,19 @@ impl App {
         let workstream = self.workstream(dirs, &Which { id: arg.workstream.clone() })?;
         let id = &workstream.meta.id;
         let last = workstream.meta.last_run_id.as_ref();
-        let last = last.ok_or_else(|| {
-            Failure::usage(format!("{id} has no run yet; start one: wf run {id}"))
-        })?;
-        Ok(find_run(&dirs.runs_dir(), last)?)
+        Ok(find_run(&dirs.runs_dir(), last.ok_or_else(|| no_run(id))?)?)
+    }
+
+    /// Warns about workstreams that cannot be read.
+    pub(crate) fn warn_faults(&self, faults: &[DiskError]) {
+        for fault in faults {
+            self.ui.warn(&error_chain(fault));
+        }
     }
 }
 
-/// Runs async work to its end.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    shell::runtime::block_on(work)
+fn no_run(id: &WorkstreamId) -> Failure {
+    Failure::usage(format!("{id} has no run yet; start one: wf run {id}"))
 }
 
 /// Login name of the user, for records. The git identity would need git.

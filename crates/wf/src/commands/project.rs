@@ -48,18 +48,25 @@ pub(crate) struct ProjectAddArgs {
     /// The product repository
     #[arg(long, value_name = "DIR")]
     repo_path: PathBuf,
+    #[command(flatten)]
+    settings: ProjectSettings,
+}
+
+/// Settings of a project, which the interview asks for too.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProjectSettings {
     /// Where worktrees, runs and locks go [default: <repository>.ops]
     #[arg(long, value_name = "DIR")]
-    ops_path: Option<PathBuf>,
+    pub(crate) ops_path: Option<PathBuf>,
     /// The workflow repository [default: the one that is found, or <ops>/workflow]
     #[arg(long, value_name = "DIR")]
-    workflow_repo: Option<PathBuf>,
-    /// The branch that workstreams start from [default: the one that is checked out]
+    pub(crate) workflow_repo: Option<PathBuf>,
+    /// The branch that workstreams start from and are merged into [default: the one that is checked out]
     #[arg(long, value_name = "BRANCH")]
-    default_branch: Option<String>,
+    pub(crate) default_branch: Option<String>,
     /// What branches of workstreams start with [default: feat]
     #[arg(long, value_name = "PREFIX")]
-    branch_prefix: Option<String>,
+    pub(crate) branch_prefix: Option<String>,
 }
 
 /// Registers, lists or shows projects.
@@ -71,27 +78,20 @@ pub(crate) async fn cmd_project(app: &App, command: &ProjectCommand) -> Outcome 
     }
 }
 
-/// Registers a project.
 async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
+    let ProjectSettings { ops_path, workflow_repo, default_branch, branch_prefix } = &args.settings;
     let repo = find_repo(&args.repo_path, &app.here).await?;
+    let ops = ops_path.as_ref().map(|path| app.here.join(path));
+    let ops = ops.unwrap_or_else(|| default_ops(&repo.path));
     let registration = Registration {
+        workflow: choose_workflow(app, workflow_repo.as_deref(), &ops)?,
         project: Project {
             name: ProjectName::parse(&args.name).or_exit(WfExit::Config)?,
-            ops: Some(
-                args.ops_path
-                    .as_ref()
-                    .map_or_else(|| default_ops(&repo.path), |path| app.here.join(path)),
-            ),
-            default_branch: choose_branch(&repo, args.default_branch.as_deref()).await?,
-            branch_prefix: check_prefix(args.branch_prefix.as_deref().unwrap_or("feat"))?,
-            repo: repo.path.clone(),
+            ops: Some(ops),
+            default_branch: choose_branch(&repo, default_branch.as_deref()).await?,
+            branch_prefix: check_prefix(branch_prefix.as_deref().unwrap_or("feat"))?,
+            repo: repo.path,
         },
-        workflow: choose_workflow(
-            app,
-            args.workflow_repo.as_deref(),
-            args.ops_path.as_deref(),
-            &repo.path,
-        )?,
     };
     let dir = register(app, &registration)?;
     app.ui.line(&format!("Registered {} in {}", registration.project.name, dir.display()));
@@ -154,13 +154,11 @@ pub(crate) fn default_ops(repo: &Path) -> PathBuf {
 pub(crate) fn choose_workflow(
     app: &App,
     named: Option<&Path>,
-    ops: Option<&Path>,
-    repo: &Path,
+    ops: &Path,
 ) -> Result<Workflow, Failure> {
     if let Some(path) = named {
         return Ok(Workflow::at(app.here.join(path)));
     }
-    let ops = ops.map_or_else(|| default_ops(repo), |path| app.here.join(path));
     let found = Workflow::find(&app.here)?;
     Ok(found.unwrap_or_else(|| Workflow::at(ops.join("workflow"))))
 }

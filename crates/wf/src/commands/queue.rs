@@ -1,6 +1,5 @@
 //! Entries of the queues that people answer: questions and acceptance tests.
 
-use model::error_chain;
 use model::exit::WfExit;
 
 use super::App;
@@ -20,9 +19,7 @@ pub(super) fn chosen(
         Some(typed) => Ok(vec![dirs.find_workstream(typed)?]),
         None => {
             let (good, bad) = dirs.load_workstreams()?;
-            for fault in &bad {
-                app.ui.warn(&error_chain(fault));
-            }
+            app.warn_faults(&bad);
             Ok(good)
         }
     }

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use model::error_chain;
 use model::exit::WfExit;
 use serde_json::json;
 
@@ -58,9 +57,7 @@ pub(crate) async fn cmd_refresh(app: &App, args: &RefreshArgs) -> Outcome {
         Some(_) => faults.extend(dirs.write_active()?),
         None => dirs.write_active_of(&workstreams)?,
     }
-    for fault in &faults {
-        app.ui.warn(&error_chain(fault));
-    }
+    app.warn_faults(&faults);
     let changed = rows.iter().filter(|row| row["changed"] == true).count();
     app.ui.line(&format!("Refreshed {} workstreams, {changed} changed", rows.len()));
     app.ui.document(&rows);

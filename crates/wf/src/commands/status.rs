@@ -40,8 +40,7 @@ pub(crate) fn cmd_status(app: &App, which: &Which) -> Outcome {
         questions: names_of::<Clarification>(&workstream.dir, ClarificationStatus::Pending)?,
         uats,
         touched: parse_touched(&workstream.touched()?).count(),
-        is_running: host::lock::is_held(&dirs.workstream_lock(&workstream.meta.id))
-            .unwrap_or(false),
+        is_running: dirs.is_running(&workstream.meta.id),
         last: last_run.and_then(|run| load_result(&run).ok().flatten()),
         workstream,
     };

@@ -83,18 +83,18 @@ impl ProjectEffects {
     }
 
     /// Performs an effect. It does not happen if its intent cannot be recorded.
-    pub(crate) async fn record<T>(
+    pub(crate) async fn record<T, E>(
         &self,
         effect: Effect<'_>,
-        act: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+        act: impl Future<Output = Result<T, E>>,
+    ) -> Result<Result<T, E>, Failure> {
         self.append(effect, OperationOutcome::Intended)?;
         host::failpoint::hit(&format!("wf-{}-intended", effect.op));
         let done = act.await;
         host::failpoint::hit(&format!("wf-{}-happened", effect.op));
         let outcome = if done.is_ok() { OperationOutcome::Done } else { OperationOutcome::Failed };
         self.append(effect, outcome)?;
-        done
+        Ok(done)
     }
 
     /// Records the outcome of an effect that an interrupted command had performed: its result is there, and its intent

@@ -15,6 +15,11 @@ impl ProjectDirs {
         self.locks_dir().join(format!("workstream.{}.{id}.lock", self.project.name))
     }
 
+    /// Reports whether a run of the workstream is active, or another command that excludes one.
+    pub(crate) fn is_running(&self, id: &WorkstreamId) -> bool {
+        host::lock::is_held(&self.workstream_lock(id)).unwrap_or(false)
+    }
+
     /// Waits for the global lock.
     pub(crate) async fn lock_global(&self, note: &str) -> Result<FileLock, DiskError> {
         make_dir(&self.locks_dir())?;

@@ -7,6 +7,7 @@ use std::thread;
 
 use super::DiskError;
 use super::workstream::{TOUCHED, Workstream};
+use crate::rules::conflict::WorkstreamPaths;
 
 /// Below this, a second thread costs more than it saves.
 const WORTH_IT: usize = 64;
@@ -37,6 +38,17 @@ impl TouchedLists {
         });
         let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok(Self { parts: vec![one?, other?] })
+    }
+
+    /// The paths of these workstreams, which are those of `load`.
+    pub(crate) fn paths<'a>(&'a self, workstreams: &[&'a Workstream]) -> Vec<WorkstreamPaths<'a>> {
+        let lists = workstreams.iter().zip(self.iter());
+        let paths = lists.map(|(workstream, touched)| WorkstreamPaths {
+            id: workstream.meta.id.as_str(),
+            touched,
+            expected: &workstream.meta.expected_paths,
+        });
+        paths.collect()
     }
 
     /// One after the other, in the order of the workstreams.

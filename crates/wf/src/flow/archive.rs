@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use host::git::{RemoteBranch, WorktreeRepo};
 use model::exit::WfExit;
-use model::id::{RemoteName, Sha, WorkstreamId};
+use model::id::{Sha, WorkstreamId};
 
-use super::product::is_below;
+use super::product::{is_below, origin};
 use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::implemented::Implemented;
 use crate::disk::project_dirs::ProjectDirs;
@@ -131,7 +131,7 @@ pub(crate) async fn observe_remote(
     product: &WorktreeRepo,
     workstream: &Workstream,
 ) -> Result<RemoteBranchState, Failure> {
-    let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
+    let origin = origin()?;
     if !product.user().has_remote(&origin) {
         return Ok(RemoteBranchState::Absent);
     }
@@ -182,7 +182,7 @@ pub(crate) async fn delete(
     let effect = Effect { op: "branch.delete", target, workstream: Some(&meta.id) };
     if let Some(tip) = &tip {
         let delete = product.delete_branch(&meta.branch, tip);
-        effects.record(effect, async { delete.await.or_exit(WfExit::General) }).await?;
+        effects.record(effect, delete).await?.or_exit(WfExit::General)?;
     } else {
         effects.confirm(effect)?;
     }
@@ -215,9 +215,11 @@ async fn delete_remote(
             kept(format!("origin could not be asked about {branch}: {why}"))
         }
         RemoteBranchState::Unmerged => {
-            let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
+            let origin = origin()?;
             let delete = product.delete_remote_branch(&origin, branch, REMOTE_LIMIT);
-            match effects.record(effect, async { delete.await.or_exit(WfExit::General) }).await {
+            let deleted =
+                effects.record(effect, delete).await.map(|done| done.or_exit(WfExit::General));
+            match deleted.flatten() {
                 Ok(()) => Ok((true, Vec::new())),
                 Err(error) => kept(format!("{branch} could not be deleted on origin: {error}")),
             }

@@ -46,7 +46,8 @@ pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> Result<BoardStamp, DiskError>
     // A run that dies leaves its journal as it was, but not its lock.
     let journals = names_in(&dirs.state_dir())?;
     let runs = names.into_iter().filter(|name| journals.contains(&OpenRun::file_name(dirs, name)));
-    stamp.active_stage = runs.filter(|name| is_running(dirs, name)).collect();
+    let is_running = |name: &String| WorkstreamId::parse(name).is_ok_and(|id| dirs.is_running(&id));
+    stamp.active_stage = runs.filter(is_running).collect();
     Ok(stamp)
 }
 
@@ -83,18 +84,13 @@ fn observe_one(
 
 /// Finds the stage of the active run. The journal is written when a stage begins, so its time is the start of the stage.
 fn observe_work(dirs: &ProjectDirs, id: &WorkstreamId) -> Option<ActiveStage> {
-    if !is_running(dirs, id.as_str()) {
+    if !dirs.is_running(id) {
         return None;
     }
     let changed = OpenRun::path(dirs, id).metadata().and_then(|facts| facts.modified()).ok();
     let changed = changed.and_then(|changed| Timestamp::try_from(changed).ok());
     let open = OpenRun::load(dirs, id).ok().flatten();
     open.map(|run| ActiveStage { since: changed.unwrap_or(run.started), stage: run.stage })
-}
-
-fn is_running(dirs: &ProjectDirs, id: &str) -> bool {
-    let held = |id: WorkstreamId| host::lock::is_held(&dirs.workstream_lock(&id)).ok();
-    WorkstreamId::parse(id).ok().and_then(held).unwrap_or(false)
 }
 
 /// Lists the questions that can be answered, blocking ones first.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use host::git::{RemoteBranch, WorktreeRepo};
 use model::exit::WfExit;
-use model::id::{BranchName, RemoteName, Sha, WorkstreamId};
+use model::id::{BranchName, Sha, WorkstreamId};
 
+use super::product::origin;
 use super::refresh::{Tips, refresh};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::{ANSWERED, PENDING};
@@ -108,7 +109,7 @@ async fn check(
 
 /// Asks origin whether it has the branch, without fetching or pruning anything.
 async fn ask_remote(product: &WorktreeRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
-    let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
+    let origin = origin()?;
     if !product.user().has_remote(&origin) {
         return Ok(Vec::new());
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use host::git::{CommitDraft, WorktreeRepo};
 use model::exit::WfExit;
-use model::id::{RemoteName, Sha};
+use model::id::Sha;
 
-use super::product::{check_worktree, identity};
+use super::product::{check_worktree, identity, origin};
 use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::blocking_questions;
@@ -100,17 +100,16 @@ pub(crate) async fn merge_local(
     host::failpoint::hit("merge-before-move");
     let target = format!("{} with {}", meta.base_branch, meta.branch);
     let merge = Effect { op: "branch.merge", target: &target, workstream: Some(&meta.id) };
-    effects
-        .record(merge, move_base(product, workstream, checkout.as_deref(), [&base, &commit]))
-        .await?;
+    let moving = move_base(product, workstream, checkout.as_deref(), [&base, &commit]);
+    effects.record(merge, moving).await??;
     host::failpoint::hit("merge-after-move");
     let pushed = publish == Publish::Push;
     if pushed {
-        let origin = RemoteName::parse("origin").or_exit(WfExit::Internal)?;
+        let origin = origin()?;
         let target = meta.base_branch.as_str();
         let push = Effect { op: "branch.push", target, workstream: Some(&meta.id) };
         let pushing = product.push_branch(&origin, &meta.base_branch, PUSH_LIMIT);
-        effects.record(push, async { pushing.await.or_exit(WfExit::General) }).await?;
+        effects.record(push, pushing).await?.or_exit(WfExit::General)?;
     }
     workstream.set_status(WorkstreamStatus::Done, "")?;
     Ok(Merged { is_fast_forward: commit == head, commit, pushed })

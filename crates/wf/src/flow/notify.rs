@@ -27,7 +27,7 @@ pub(crate) async fn notify(
     let Some(spec) = argv_notify(&profile.notify_cmd, message)? else { return Ok(()) };
     let program = spec.program.display().to_string();
     let effect = Effect { op: "notify", target: &program, workstream };
-    effects.record(effect, send(&spec)).await
+    effects.record(effect, send(&spec)).await?
 }
 
 async fn send(spec: &CommandSpec) -> Result<(), Failure> {

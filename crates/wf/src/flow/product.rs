@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use host::git::{GitIdentity, WorktreeRepo};
 use model::exit::WfExit;
+use model::id::RemoteName;
 
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::workstream::Workstream;
@@ -62,6 +63,11 @@ pub(crate) async fn check_worktree(
     let actual =
         actual.map_or_else(|| "no branch (HEAD is detached)".to_owned(), |name| name.to_string());
     Ok(Err(WorktreeFault::WrongBranch { path, actual, expected: meta.branch.to_string() }))
+}
+
+/// The remote that workstreams are pushed to.
+pub(super) fn origin() -> Result<RemoteName, Failure> {
+    RemoteName::parse("origin").or_exit(WfExit::Internal)
 }
 
 /// The user's git identity, or a fixed one where git has none configured.

@@ -7,10 +7,11 @@ use forge::{
 };
 use host::git::WorktreeRepo;
 use model::exit::WfExit;
-use model::id::{RemoteName, Sha};
+use model::id::Sha;
 use model::secret::Secret;
 use shell::pull::{PullRenewal, open_pull};
 
+use super::product::origin;
 use crate::disk::effect_log::{Effect, ProjectEffects};
 use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::find_secret;
@@ -145,8 +146,7 @@ pub(crate) async fn publish(
     })?;
     let remote = origin()?;
     let push = product.push_branch(&remote, &meta.branch, PUSH_LIMIT);
-    let push = async { push.await.or_exit(WfExit::General) };
-    effects.record(effect("branch.push"), push).await?;
+    effects.record(effect("branch.push"), push).await?.or_exit(WfExit::General)?;
     host::failpoint::hit("pull-after-push");
     let plan = workstream.load_plan()?;
     let pull = NewPull {
@@ -155,11 +155,9 @@ pub(crate) async fn publish(
         head: meta.branch.clone(),
         base: meta.base_branch.clone(),
     };
-    let open = async {
-        let renew = |_: &PullRequest| Some(PullRenewal::of(&pull));
-        open_pull(forge, &pull, renew).await.or_exit(WfExit::General)
-    };
-    let opened = effects.record(effect("pull.open"), open).await?;
+    let renew = |_: &PullRequest| Some(PullRenewal::of(&pull));
+    let opened = effects.record(effect("pull.open"), open_pull(forge, &pull, renew)).await?;
+    let opened = opened.or_exit(WfExit::General)?;
     host::failpoint::hit("pull-after-open");
     Ok((opened, tip))
 }
@@ -173,8 +171,4 @@ pub(crate) fn remember(
     let number = pull.number.to_string();
     let changes = [("MERGE_PULL", number.as_str()), ("MERGE_PULL_SHA", tip.as_str())];
     Ok(workstream.change(&changes)?)
-}
-
-fn origin() -> Result<RemoteName, Failure> {
-    RemoteName::parse("origin").or_exit(WfExit::Internal)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::id::{MicroCommitId, ProjectName, Sha, WorkstreamId};
+use model::id::{MicroCommitId, ProjectName, WorkstreamId};
 use serde::{Deserialize, Serialize};
 
 use super::meta::stamp;
@@ -65,50 +65,40 @@ pub(crate) enum StageStatus {
     Blocked,
 }
 
-/// Facts about a run, as far as it got.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ResultFacts {
-    pub(crate) project: ProjectName,
-    pub(crate) workstream: WorkstreamId,
-    pub(crate) micro_commit: Option<MicroCommitId>,
-    pub(crate) base_sha: Option<Sha>,
-    pub(crate) commit_sha: Option<Sha>,
-    pub(crate) touched_files: Option<usize>,
-    pub(crate) started: Timestamp,
-    pub(crate) ended: Timestamp,
-    pub(crate) stages: BTreeMap<RunStage, StageRecord>,
-    pub(crate) notes: Vec<String>,
-}
-
 /// The name of a failure outside every stage.
 pub(crate) const INTERNAL: &str = "internal";
 
-/// Makes the result of a run.
-pub(crate) fn result_of(facts: &ResultFacts, ending: &Ending) -> RunResult {
-    let seconds = facts.ended.duration_since(facts.started).as_secs_f64().max(0.0);
-    let stages =
-        facts.stages.iter().map(|(stage, record)| (stage.key().to_owned(), record.clone()));
-    let mut notes = facts.notes.clone();
-    notes.extend(Some(ending.message.clone()).filter(|message| !message.is_empty()));
-    RunResult {
-        version: 1,
-        project: facts.project.to_string(),
-        workstream: facts.workstream.to_string(),
-        microcommit: facts.micro_commit.clone(),
-        status: ending.outcome,
-        exit_code: Some(ending.exit.code()),
-        failed_stage: ending.failed_stage.map(|stage| stage.key().to_owned()),
-        blocked_reason: Some(ending.blocked_by.join(",")).filter(|ids| !ids.is_empty()),
-        base_sha: facts.base_sha.as_ref().map(Sha::to_string),
-        commit_sha: facts.commit_sha.as_ref().map(Sha::to_string),
-        touched_files_count: facts.touched_files,
-        timestamps: Timestamps {
-            started: stamp(facts.started),
-            ended: stamp(facts.ended),
-            duration_seconds: seconds,
-        },
-        stages: stages.collect(),
-        notes: notes.join("\n"),
+impl RunResult {
+    /// The result of a run with this ending, without what is known only about some runs.
+    pub(crate) fn new(
+        project: &ProjectName,
+        workstream: &WorkstreamId,
+        [started, ended]: [Timestamp; 2],
+        notes: &[String],
+        ending: &Ending,
+    ) -> Self {
+        let message = Some(&ending.message).filter(|message| !message.is_empty());
+        let notes: Vec<&str> = notes.iter().chain(message).map(String::as_str).collect();
+        Self {
+            version: 1,
+            project: project.to_string(),
+            workstream: workstream.to_string(),
+            microcommit: None,
+            status: ending.outcome,
+            exit_code: Some(ending.exit.code()),
+            failed_stage: ending.failed_stage.map(|stage| stage.key().to_owned()),
+            blocked_reason: Some(ending.blocked_by.join(",")).filter(|ids| !ids.is_empty()),
+            base_sha: None,
+            commit_sha: None,
+            touched_files_count: None,
+            timestamps: Timestamps {
+                started: stamp(started),
+                ended: stamp(ended),
+                duration_seconds: ended.duration_since(started).as_secs_f64().max(0.0),
+            },
+            stages: BTreeMap::new(),
+            notes: notes.join("\n"),
+        }
     }
 }
 
@@ -164,23 +154,21 @@ mod tests {
     use crate::rules::pipeline::{Cycle, StageOutcome, Transition};
     use crate::rules::schema::Schema;
 
-    fn facts(micro_commit: Option<&str>) -> ResultFacts {
+    fn result(micro_commit: Option<&str>) -> RunResult {
         let record = StageRecord {
             status: StageStatus::Blocked,
             duration_seconds: 0.1,
             notes: "a | b".to_owned(),
         };
-        ResultFacts {
-            project: ProjectName::parse("p").unwrap(),
-            workstream: WorkstreamId::parse("tf").unwrap(),
-            micro_commit: micro_commit.map(|id| MicroCommitId::parse(id).unwrap()),
-            base_sha: Some(Sha::parse(&"a".repeat(64)).unwrap()),
-            commit_sha: None,
-            touched_files: Some(0),
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::from_second(90).unwrap(),
-            stages: BTreeMap::from([(RunStage::ClarificationCheck, record)]),
-            notes: Vec::new(),
+        let project = ProjectName::parse("p").unwrap();
+        let workstream = WorkstreamId::parse("tf").unwrap();
+        let times = [Timestamp::UNIX_EPOCH, Timestamp::from_second(90).unwrap()];
+        RunResult {
+            microcommit: micro_commit.map(|id| MicroCommitId::parse(id).unwrap()),
+            base_sha: Some("a".repeat(64)),
+            touched_files_count: Some(0),
+            stages: BTreeMap::from([(RunStage::ClarificationCheck.key().to_owned(), record)]),
+            ..RunResult::new(&project, &workstream, times, &[], &blocked())
         }
     }
 
@@ -195,8 +183,7 @@ mod tests {
     #[test]
     fn every_result_keeps_the_schema_even_without_a_micro_commit() {
         for id in [None, Some("COMMIT-TF-001")] {
-            let result = result_of(&facts(id), &blocked());
-            let value = serde_json::to_value(&result).unwrap();
+            let value = serde_json::to_value(result(id)).unwrap();
             assert_eq!(Schema::Result.check(&value), Ok(()));
             assert_eq!(value["blocked_reason"], "CLQ-001");
             assert_eq!(value["exit_code"], 8);
@@ -206,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_summary_says_what_happened() {
-        insta::assert_snapshot!(render_summary("r1", &result_of(&facts(None), &blocked())), @r"
+        insta::assert_snapshot!(render_summary("r1", &result(None)), @r"
         # Run r1
 
         - Project: p

@@ -1,6 +1,6 @@
 //! The JSON schemas, compiled once. Every document is validated when it is read.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use jsonschema::{Draft, Validator};
 use serde::Serialize;
@@ -65,21 +65,20 @@ impl Schema {
         serde_json::from_value(value).map_err(syntax)
     }
 
-    fn validator(self) -> &'static Validator {
-        static RESULT: LazyLock<Validator> = LazyLock::new(|| compile(RESULT_TEXT));
-        static REVIEW: LazyLock<Validator> = LazyLock::new(|| compile(REVIEW_TEXT));
-        static MANIFEST: LazyLock<Validator> = LazyLock::new(|| compile(MANIFEST_TEXT));
-        static CLARIFICATION: LazyLock<Validator> = LazyLock::new(|| compile(CLARIFICATION_TEXT));
-        static UAT: LazyLock<Validator> = LazyLock::new(|| compile(UAT_TEXT));
-        static DOCS: LazyLock<Validator> = LazyLock::new(|| compile(DOCS_TEXT));
+    fn text(self) -> &'static str {
         match self {
-            Self::Result => &RESULT,
-            Self::Review => &REVIEW,
-            Self::TestManifest => &MANIFEST,
-            Self::Clarification => &CLARIFICATION,
-            Self::Uat => &UAT,
-            Self::DocsManifest => &DOCS,
+            Self::Result => include_str!("../../../../schemas/result.schema.json"),
+            Self::Review => include_str!("../../../../schemas/claude_review.schema.json"),
+            Self::TestManifest => include_str!("../../../../schemas/test_manifest.schema.json"),
+            Self::Clarification => include_str!("../../../../schemas/clarification.schema.json"),
+            Self::Uat => include_str!("../../../../schemas/uat.schema.json"),
+            Self::DocsManifest => include_str!("../../../../schemas/docs_manifest.schema.json"),
         }
+    }
+
+    fn validator(self) -> &'static Validator {
+        static COMPILED: [OnceLock<Validator>; 6] = [const { OnceLock::new() }; 6];
+        COMPILED[self as usize].get_or_init(|| compile(self.text()))
     }
 }
 
@@ -88,13 +87,6 @@ pub(crate) fn render_json(value: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(value).expect("our types have only string keys");
     format!("{text}\n")
 }
-
-const RESULT_TEXT: &str = include_str!("../../../../schemas/result.schema.json");
-const REVIEW_TEXT: &str = include_str!("../../../../schemas/claude_review.schema.json");
-const MANIFEST_TEXT: &str = include_str!("../../../../schemas/test_manifest.schema.json");
-const CLARIFICATION_TEXT: &str = include_str!("../../../../schemas/clarification.schema.json");
-const UAT_TEXT: &str = include_str!("../../../../schemas/uat.schema.json");
-const DOCS_TEXT: &str = include_str!("../../../../schemas/docs_manifest.schema.json");
 
 fn compile(text: &str) -> Validator {
     let schema: Value = serde_json::from_str(text).expect("the schemas ship with the program");

@@ -30,6 +30,7 @@ mod test_secrets;
 mod test_update;
 mod test_wf_clarification;
 mod test_wf_implement;
+mod test_wf_log;
 mod test_wf_new;
 mod test_wf_plan;
 mod test_wf_run_fail_review;

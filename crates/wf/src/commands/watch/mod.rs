@@ -6,6 +6,7 @@ mod pager;
 mod screen;
 
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream};
@@ -29,13 +30,6 @@ use crate::rules::watch::{Board, BoardAction, BoardPage, new_needs, press, rende
 
 /// Interval between checks of the files.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// Whether the watch continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WatchStep {
-    On,
-    Over,
-}
 
 /// Shows the board until the user quits.
 pub(crate) async fn cmd_watch(app: &App) -> Outcome {
@@ -79,23 +73,23 @@ impl WatchScreen {
         loop {
             self.draw()?;
             let next = tokio::select! {
-                _ = cancel.cancelled() => WatchStep::Over,
-                _ = ticks.tick() => self.look()?,
+                _ = cancel.cancelled() => ControlFlow::Break(()),
+                _ = ticks.tick() => { self.look()?; ControlFlow::Continue(()) }
                 event = keys.next() => match event {
                     Some(Ok(Event::Key(key))) => match parse_key(key) {
                         Some(key) => {
                             let action = press(&mut self.board, key);
                             self.act(action, &mut keys).await?
                         }
-                        None => WatchStep::On,
+                        None => ControlFlow::Continue(()),
                     },
                     // Another size is seen when the page is made for it.
-                    Some(Ok(_)) => { self.drawn = None; WatchStep::On }
+                    Some(Ok(_)) => { self.drawn = None; ControlFlow::Continue(()) }
                     Some(Err(error)) => return Err(error).or_exit(WfExit::General),
-                    None => WatchStep::Over,
+                    None => ControlFlow::Break(()),
                 },
             };
-            if next == WatchStep::Over {
+            if next.is_break() {
                 return Ok(());
             }
         }
@@ -113,10 +107,10 @@ impl WatchScreen {
     }
 
     /// Reads the files again if any of them changed.
-    fn look(&mut self) -> Result<WatchStep, Failure> {
+    fn look(&mut self) -> Result<(), Failure> {
         let stamp = observe_stamp(&self.dirs)?;
         if stamp == self.stamp {
-            return Ok(WatchStep::On);
+            return Ok(());
         }
         self.stamp = stamp;
         let (rows, faults) = observe_board(&self.dirs)?;
@@ -126,7 +120,7 @@ impl WatchScreen {
             self.board.message = error_chain(fault);
         }
         self.notify(needs);
-        Ok(WatchStep::On)
+        Ok(())
     }
 
     /// Sends a notification in the background.
@@ -148,10 +142,10 @@ impl WatchScreen {
         &mut self,
         action: BoardAction,
         keys: &mut EventStream,
-    ) -> Result<WatchStep, Failure> {
+    ) -> Result<ControlFlow<()>, Failure> {
         let done = match action {
-            BoardAction::Stay => return Ok(WatchStep::On),
-            BoardAction::Quit => return Ok(WatchStep::Over),
+            BoardAction::Stay => return Ok(ControlFlow::Continue(())),
+            BoardAction::Quit => return Ok(ControlFlow::Break(())),
             BoardAction::Answer { workstream, question, words } => {
                 let which =
                     QueueArg { id: question.to_string(), workstream: Some(workstream.to_string()) };
@@ -174,7 +168,7 @@ impl WatchScreen {
         let message = std::mem::take(&mut self.board.message);
         self.look()?;
         self.board.message = message;
-        Ok(WatchStep::On)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Hands the terminal to a pager, which must be the only reader of the keys.

@@ -171,23 +171,22 @@ impl RunContext {
 
     /// The product repository, which LOAD opened.
     pub(super) fn product(&self) -> Result<&WorktreeRepo, Failure> {
-        self.product
-            .as_ref()
-            .ok_or_else(|| Failure::new(WfExit::Internal, "the product was not opened"))
+        known(&self.product, "the product was not opened")
     }
 
     /// The profile, which LOAD read.
     pub(super) fn profile(&self) -> Result<&Profile, Failure> {
-        self.profile
-            .as_ref()
-            .ok_or_else(|| Failure::new(WfExit::Internal, "the profile was not read"))
+        known(&self.profile, "the profile was not read")
+    }
+
+    /// The workstream, which LOAD read.
+    pub(super) fn loaded(&self) -> Result<&Workstream, Failure> {
+        known(&self.workstream, "the workstream was not loaded")
     }
 
     /// The micro-commit that SELECT chose.
     pub(super) fn selected(&self) -> Result<&MicroCommit, Failure> {
-        self.commit
-            .as_ref()
-            .ok_or_else(|| Failure::new(WfExit::Internal, "no micro-commit was selected"))
+        known(&self.commit, "no micro-commit was selected")
     }
 
     /// Tip of the branch at the start of the run.
@@ -215,4 +214,9 @@ impl RunContext {
         let range = self.commit.as_ref().map(|commit| commit.block.clone()).unwrap_or_default();
         self.plan_text.get(range).unwrap_or_default()
     }
+}
+
+/// What an earlier stage must have set.
+fn known<'a, T>(value: &'a Option<T>, otherwise: &str) -> Result<&'a T, Failure> {
+    value.as_ref().ok_or_else(|| Failure::new(WfExit::Internal, otherwise))
 }

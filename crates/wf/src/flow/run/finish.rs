@@ -1,6 +1,7 @@
 //! The single finaliser: however a cycle ended, it writes status, touched files, result and summary, in this order.
 
 use model::exit::WfExit;
+use model::id::Sha;
 use run_store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
 
 use super::RunContext;
@@ -12,7 +13,7 @@ use crate::exit::{Failure, OrExit};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh, write_active};
 use crate::rules::pipeline::{Ending, EndingKind, RunStage};
-use crate::rules::result::{ResultFacts, StageRecord, StageStatus, render_summary, result_of};
+use crate::rules::result::{RunResult, StageRecord, StageStatus, render_summary};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 use crate::rules::touched::parse_touched;
@@ -107,21 +108,17 @@ async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failu
     let now = host::clock::now();
     let snapshot = render_env_snapshot(&observe_env(now).await);
     context.save(ENV_SNAPSHOT, snapshot.as_bytes())?;
-    let facts = ResultFacts {
-        project: context.dirs.project.name.clone(),
-        workstream: context.id.clone(),
-        micro_commit: context.commit.as_ref().map(|commit| commit.id.clone()),
-        base_sha: context.workstream.as_ref().map(|workstream| workstream.meta.base_sha.clone()),
-        commit_sha: context.accepted.clone().or_else(|| {
-            context.head.clone().filter(|head| context.head_before.as_ref() != Some(head))
-        }),
-        touched_files: context.touched,
-        started: context.started,
-        ended: host::clock::now(),
-        stages: context.stages.clone(),
-        notes: context.notes.clone(),
+    let moved = context.head.as_ref().filter(|head| context.head_before.as_ref() != Some(*head));
+    let stages = context.stages.iter();
+    let (project, times) = (&context.dirs.project.name, [context.started, host::clock::now()]);
+    let result = RunResult {
+        microcommit: context.commit.as_ref().map(|commit| commit.id.clone()),
+        base_sha: context.workstream.as_ref().map(|it| it.meta.base_sha.to_string()),
+        commit_sha: context.accepted.as_ref().or(moved).map(Sha::to_string),
+        touched_files_count: context.touched,
+        stages: stages.map(|(stage, record)| (stage.key().to_owned(), record.clone())).collect(),
+        ..RunResult::new(project, &context.id, times, &context.notes, ending)
     };
-    let result = result_of(&facts, ending);
     let value = serde_json::to_value(&result).or_exit(WfExit::Internal)?;
     Schema::Result.check(&value).or_exit(WfExit::Internal)?;
     context.save(SUMMARY, render_summary(context.run.name(), &result).as_bytes())?;

@@ -21,7 +21,6 @@ pub(crate) use context::RunContext;
 
 use super::stage::{StageRunner, WorkLocation, tidy};
 use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
 use crate::rules::pipeline::{
     Cycle, Ending, NextCycle, RunMode, RunStage, StageOutcome, Transition, next_cycle,
@@ -156,13 +155,6 @@ impl RunContext {
 
     fn pause(&self) -> Pause {
         self.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause)
-    }
-
-    /// The workstream, which LOAD read.
-    fn loaded(&self) -> Result<&Workstream, Failure> {
-        self.workstream
-            .as_ref()
-            .ok_or_else(|| Failure::new(WfExit::Internal, "the workstream was not loaded"))
     }
 }
 

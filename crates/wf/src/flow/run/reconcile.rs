@@ -4,6 +4,7 @@
 //! are completed. Otherwise it is a failed run, and its commits stay on the branch.
 
 use model::exit::WfExit;
+use model::id::Sha;
 
 use super::RunContext;
 use super::accept::accept_commit;
@@ -16,7 +17,7 @@ use crate::disk::workstream::Workstream;
 use crate::exit::Failure;
 use crate::flow::stage::stop_boxes;
 use crate::rules::pipeline::{Ending, EndingKind, RunOutcome, RunStage};
-use crate::rules::result::{INTERNAL, ResultFacts, render_summary, result_of};
+use crate::rules::result::{INTERNAL, RunResult, render_summary};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 
@@ -139,19 +140,12 @@ fn write_result(
     ending: &Ending,
     run: &WfRunDir,
 ) -> Result<(), Failure> {
-    let facts = ResultFacts {
-        project: context.dirs.project.name.clone(),
-        workstream: context.id.clone(),
-        micro_commit: left.micro_commit.clone(),
-        base_sha: None,
-        commit_sha: left.accepted.clone(),
-        touched_files: None,
-        started: left.started,
-        ended: host::clock::now(),
-        stages: std::collections::BTreeMap::new(),
-        notes: Vec::new(),
+    let (project, times) = (&context.dirs.project.name, [left.started, host::clock::now()]);
+    let mut result = RunResult {
+        microcommit: left.micro_commit.clone(),
+        commit_sha: left.accepted.as_ref().map(Sha::to_string),
+        ..RunResult::new(project, &context.id, times, &[], ending)
     };
-    let mut result = result_of(&facts, ending);
     if left.accepted.is_none() {
         result.failed_stage.get_or_insert_with(|| INTERNAL.to_owned());
     }

@@ -5,7 +5,7 @@ use model::id::{ClarificationId, WorkstreamId};
 
 use crate::rules::status::WorkstreamStatus as S;
 use crate::rules::watch::sample::{asking, board, view, working};
-use crate::rules::watch::{Board, BoardMode, Tone, WorkstreamView, new_needs, render_page};
+use crate::rules::watch::{Board, Tone, TypedLine, WorkstreamView, new_needs, render_page};
 
 /// The screen with the style of each line in front: `>` selected, `!` needs a person, `.` faint.
 fn screen(board: &Board, columns: usize, rows: usize) -> String {
@@ -164,11 +164,11 @@ fn a_plan_that_cannot_be_read_has_no_numbers() {
 #[test]
 fn an_answer_is_typed_in_the_last_line() {
     let mut board = board(vec![asking("login", &["Tokens"])]);
-    board.mode = BoardMode::Answer {
+    board.typed = Some(TypedLine {
         workstream: WorkstreamId::parse("login").unwrap(),
-        question: ClarificationId::numbered(1),
-        typed: "use tok".to_owned(),
-    };
+        question: Some(ClarificationId::numbered(1)),
+        text: "use tok".to_owned(),
+    });
     insta::assert_snapshot!(screen(&board, 80, 14), @"
     .|wf watch app: 1 need you, 0 at work, 1 in all
     .|  WORKSTREAM       STATUS                   PLAN NEEDS YOU, OR AT WORK
@@ -191,10 +191,11 @@ fn an_answer_is_typed_in_the_last_line() {
 fn a_rejection_is_typed_in_the_last_line() {
     let supervised = WorkstreamView { awaits_approval: true, ..view("login", S::Implement) };
     let mut board = board(vec![supervised]);
-    board.mode = BoardMode::Reject {
+    board.typed = Some(TypedLine {
         workstream: WorkstreamId::parse("login").unwrap(),
-        typed: "wrong folder".to_owned(),
-    };
+        question: None,
+        text: "wrong folder".to_owned(),
+    });
     insta::assert_snapshot!(screen(&board, 80, 14), @"
     .|wf watch app: 1 need you, 0 at work, 1 in all
     .|  WORKSTREAM       STATUS                   PLAN NEEDS YOU, OR AT WORK

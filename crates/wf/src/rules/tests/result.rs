@@ -9,32 +9,38 @@ use serde_json::json;
 use crate::rules::docs::DocsManifest;
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus, TestManifest};
 use crate::rules::pipeline::{Cycle, Ending, RunStage, StageOutcome, Transition};
-use crate::rules::result::{ResultFacts, StageRecord, StageStatus, render_summary, result_of};
+use crate::rules::result::{RunResult, StageRecord, StageStatus, render_summary};
 use crate::rules::schema::{Schema, render_json};
 
 use super::{commit_id, sha};
 
-fn facts() -> ResultFacts {
+const NOTE: &str = "uncommitted before the run: a.txt";
+
+/// A run of so many seconds that knows nothing but its ending.
+fn bare(seconds: i64, notes: &[&str], ending: &Ending) -> RunResult {
+    let notes: Vec<String> = notes.iter().map(|&note| note.to_owned()).collect();
+    let times = [Timestamp::UNIX_EPOCH, Timestamp::from_second(seconds).unwrap()];
+    let project = ProjectName::parse("app").unwrap();
+    RunResult::new(&project, &WorkstreamId::parse("login").unwrap(), times, &notes, ending)
+}
+
+fn result(notes: &[&str], ending: &Ending) -> RunResult {
     let record = |status, notes: &str| StageRecord {
         status,
         duration_seconds: 1.25,
         notes: notes.to_owned(),
     };
-    ResultFacts {
-        project: ProjectName::parse("app").unwrap(),
-        workstream: WorkstreamId::parse("login").unwrap(),
-        micro_commit: Some(commit_id()),
-        base_sha: Some(sha('c')),
-        commit_sha: Some(sha('a')),
-        touched_files: Some(2),
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::from_second(95).unwrap(),
+    RunResult {
+        microcommit: Some(commit_id()),
+        base_sha: Some(sha('c').to_string()),
+        commit_sha: Some(sha('a').to_string()),
+        touched_files_count: Some(2),
         stages: BTreeMap::from([
-            (RunStage::Load, record(StageStatus::Passed, "")),
-            (RunStage::Implement, record(StageStatus::Passed, "")),
-            (RunStage::Test, record(StageStatus::Failed, "tests failed: unit\nsee | there")),
+            ("load".to_owned(), record(StageStatus::Passed, "")),
+            ("implement".to_owned(), record(StageStatus::Passed, "")),
+            ("test".to_owned(), record(StageStatus::Failed, "tests failed: unit\nsee | there")),
         ]),
-        notes: vec!["uncommitted before the run: a.txt".to_owned()],
+        ..bare(95, notes, ending)
     }
 }
 
@@ -52,7 +58,7 @@ fn failed() -> Ending {
 
 #[test]
 fn the_result_of_a_failed_run() {
-    insta::assert_snapshot!(render_json(&result_of(&facts(), &failed())), @r#"
+    insta::assert_snapshot!(render_json(&result(&[NOTE], &failed())), @r#"
     {
       "version": 1,
       "project": "app",
@@ -91,7 +97,7 @@ fn the_result_of_a_failed_run() {
 
 #[test]
 fn the_summary_of_a_failed_run() {
-    insta::assert_snapshot!(render_summary("r1", &result_of(&facts(), &failed())), @r"
+    insta::assert_snapshot!(render_summary("r1", &result(&[NOTE], &failed())), @r"
     # Run r1
 
     - Project: app
@@ -121,18 +127,8 @@ fn the_summary_of_a_failed_run() {
 
 #[test]
 fn the_result_of_a_run_that_ended_before_it_began() {
-    let facts = ResultFacts {
-        micro_commit: None,
-        base_sha: None,
-        commit_sha: None,
-        touched_files: None,
-        stages: BTreeMap::new(),
-        notes: Vec::new(),
-        ended: Timestamp::UNIX_EPOCH,
-        ..facts()
-    };
     let blocked = ending(StageOutcome::Blocked { by: vec!["CLQ-001".to_owned()] });
-    let result = result_of(&facts, &blocked);
+    let result = bare(0, &[], &blocked);
     insta::assert_snapshot!(format!("{}\n{}", render_json(&result), render_summary("r2", &result)), @r#"
     {
       "version": 1,
@@ -176,9 +172,8 @@ fn the_result_of_a_run_that_ended_before_it_began() {
 
 #[test]
 fn the_summary_of_a_passed_run() {
-    let facts = ResultFacts { notes: Vec::new(), ..facts() };
     let passed = ending(StageOutcome::Nothing);
-    insta::assert_snapshot!(render_summary("r3", &result_of(&facts, &passed)), @r"
+    insta::assert_snapshot!(render_summary("r3", &result(&[], &passed)), @r"
     # Run r3
 
     - Project: app

@@ -2,7 +2,7 @@
 
 use model::id::{ClarificationId, WorkstreamId};
 
-use super::{Board, BoardMode, WorkstreamView};
+use super::{Board, TypedLine, WorkstreamView};
 
 /// A key press, independent of the terminal library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,24 +43,9 @@ pub(crate) fn press(board: &mut Board, key: KeyPress) -> BoardAction {
     if key == KeyPress::Interrupt {
         return BoardAction::Quit;
     }
-    match std::mem::take(&mut board.mode) {
-        BoardMode::Browse => browse(board, key),
-        BoardMode::Answer { workstream, question, typed } => match edit(typed, key) {
-            LineEdit::On(typed) => {
-                board.mode = BoardMode::Answer { workstream, question, typed };
-                BoardAction::Stay
-            }
-            LineEdit::Done(words) => BoardAction::Answer { workstream, question, words },
-            LineEdit::GivenUp => BoardAction::Stay,
-        },
-        BoardMode::Reject { workstream, typed } => match edit(typed, key) {
-            LineEdit::On(typed) => {
-                board.mode = BoardMode::Reject { workstream, typed };
-                BoardAction::Stay
-            }
-            LineEdit::Done(words) => BoardAction::Reject { workstream, words },
-            LineEdit::GivenUp => BoardAction::Stay,
-        },
+    match board.typed.take() {
+        None => browse(board, key),
+        Some(line) => edit(board, line, key),
     }
 }
 
@@ -89,15 +74,18 @@ fn about(board: &mut Board, chosen: &WorkstreamView, letter: char) -> BoardActio
     match letter {
         'a' => match chosen.questions.first() {
             Some(question) => {
-                let question = question.id.clone();
-                board.mode = BoardMode::Answer { workstream, question, typed: String::new() };
+                let question = Some(question.id.clone());
+                board.typed = Some(TypedLine { workstream, question, text: String::new() });
                 BoardAction::Stay
             }
-            None => refuse(board, format!("{workstream} asks nothing")),
+            None => {
+                board.message = format!("{workstream} asks nothing");
+                BoardAction::Stay
+            }
         },
         'y' => BoardAction::Approve(workstream),
         'n' => {
-            board.mode = BoardMode::Reject { workstream, typed: String::new() };
+            board.typed = Some(TypedLine { workstream, question: None, text: String::new() });
             BoardAction::Stay
         }
         'd' => BoardAction::ShowDiff(workstream),
@@ -106,31 +94,25 @@ fn about(board: &mut Board, chosen: &WorkstreamView, letter: char) -> BoardActio
     }
 }
 
-fn refuse(board: &mut Board, words: String) -> BoardAction {
-    board.message = words;
-    BoardAction::Stay
-}
-
-/// Effect of a key on the line being typed.
-enum LineEdit {
-    On(String),
-    Done(String),
-    GivenUp,
-}
-
-fn edit(mut typed: String, key: KeyPress) -> LineEdit {
+/// Applies a key to the line that is being typed.
+fn edit(board: &mut Board, mut line: TypedLine, key: KeyPress) -> BoardAction {
     match key {
-        KeyPress::Letter(letter) => typed.push(letter),
+        KeyPress::Letter(letter) => line.text.push(letter),
         KeyPress::Erase => {
-            typed.pop();
+            line.text.pop();
         }
-        KeyPress::Enter if !typed.trim().is_empty() => {
-            return LineEdit::Done(typed.trim().to_owned());
+        KeyPress::Enter if !line.text.trim().is_empty() => {
+            let (workstream, words) = (line.workstream, line.text.trim().to_owned());
+            return match line.question {
+                Some(question) => BoardAction::Answer { workstream, question, words },
+                None => BoardAction::Reject { workstream, words },
+            };
         }
-        KeyPress::Escape => return LineEdit::GivenUp,
+        KeyPress::Escape => return BoardAction::Stay,
         KeyPress::Enter | KeyPress::Up | KeyPress::Down | KeyPress::Interrupt => {}
     }
-    LineEdit::On(typed)
+    board.typed = Some(line);
+    BoardAction::Stay
 }
 
 #[cfg(test)]

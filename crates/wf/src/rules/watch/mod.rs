@@ -68,16 +68,12 @@ impl WorkstreamView {
     }
 }
 
-/// Input mode of the keys.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum BoardMode {
-    /// Choosing.
-    #[default]
-    Browse,
-    /// An answer is being typed.
-    Answer { workstream: WorkstreamId, question: ClarificationId, typed: String },
-    /// A reason is being typed.
-    Reject { workstream: WorkstreamId, typed: String },
+/// Line that is being typed about a workstream: an answer to its question, or the reason of a rejection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TypedLine {
+    pub(crate) workstream: WorkstreamId,
+    pub(crate) question: Option<ClarificationId>,
+    pub(crate) text: String,
 }
 
 /// State of the screen.
@@ -86,7 +82,8 @@ pub(crate) struct Board {
     pub(crate) project: String,
     pub(crate) rows: Vec<WorkstreamView>,
     pub(crate) selected: usize,
-    pub(crate) mode: BoardMode,
+    /// Without one, keys choose.
+    pub(crate) typed: Option<TypedLine>,
     /// Message about the last key.
     pub(crate) message: String,
 }

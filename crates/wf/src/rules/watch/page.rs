@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::escape::escape_line;
 
-use super::{Board, BoardMode, WorkstreamView};
+use super::{Board, TypedLine, WorkstreamView};
 
 /// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,17 +122,18 @@ fn about_chosen(view: &WorkstreamView) -> Vec<BoardLine> {
 }
 
 fn last_line(board: &Board) -> BoardLine {
-    match &board.mode {
-        BoardMode::Answer { question, typed, .. } => {
-            line(format!("Answer to {question} (Enter, Esc): {}_", escape_line(typed)), Tone::Plain)
-        }
-        BoardMode::Reject { workstream, typed } => {
-            let typed = escape_line(typed);
-            line(format!("Why is {workstream} rejected (Enter, Esc)? {typed}_"), Tone::Plain)
-        }
-        BoardMode::Browse if board.message.is_empty() => line(KEYS, Tone::Faint),
-        BoardMode::Browse => line(escape_line(&board.message), Tone::Plain),
-    }
+    let Some(TypedLine { workstream, question, text }) = &board.typed else {
+        return match board.message.is_empty() {
+            true => line(KEYS, Tone::Faint),
+            false => line(escape_line(&board.message), Tone::Plain),
+        };
+    };
+    let text = escape_line(text);
+    let prompt = match question {
+        Some(question) => format!("Answer to {question} (Enter, Esc): {text}_"),
+        None => format!("Why is {workstream} rejected (Enter, Esc)? {text}_"),
+    };
+    line(prompt, Tone::Plain)
 }
 
 #[cfg(test)]
@@ -151,8 +152,7 @@ mod tests {
 
     #[test]
     fn a_board_fits_on_eighty_by_twenty_four() {
-        let mut board = board(vec![asking("tf", &["Tokens", "Cookies"]), working("busy")]);
-        board.mode = BoardMode::Browse;
+        let board = board(vec![asking("tf", &["Tokens", "Cookies"]), working("busy")]);
         let page = text(&board, 80, 24);
         for words in [
             "wf watch app: 1 need you, 1 at work, 2 in all",

@@ -135,7 +135,7 @@ fn show() {
 #[test]
 fn log() {
     insta::assert_snapshot!(help(&["log"]), @"
-    List the runs of a workstream, newest first
+    List the runs of a workstream, newest first, or follow the newest one
 
     Usage: wf log [OPTIONS] [ID]
 
@@ -144,6 +144,7 @@ fn log() {
 
     Options:
       -n, --limit <N>       The most runs to show [default: 20]
+      -f, --follow          Print what the agents of the newest run print, until the run has ended
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON

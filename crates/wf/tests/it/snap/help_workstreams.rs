@@ -35,10 +35,11 @@ fn interview() {
               The workflow repository [default: the one that is found, or <ops>/workflow]
 
           --default-branch <BRANCH>
-              The branch that workstreams start from and are merged into
+              The branch that workstreams start from and are merged into [default: the one that is
+              checked out]
 
           --branch-prefix <PREFIX>
-              What branches of workstreams start with
+              What branches of workstreams start with [default: feat]
 
           --makefile-path <PATH>
               The Makefile, relative to the repository; empty if there is none
@@ -115,8 +116,8 @@ fn project_add() {
           --ops-path <DIR>           Where worktrees, runs and locks go [default: <repository>.ops]
           --workflow-repo <DIR>      The workflow repository [default: the one that is found, or
                                      <ops>/workflow]
-          --default-branch <BRANCH>  The branch that workstreams start from [default: the one that is
-                                     checked out]
+          --default-branch <BRANCH>  The branch that workstreams start from and are merged into
+                                     [default: the one that is checked out]
           --branch-prefix <PREFIX>   What branches of workstreams start with [default: feat]
           --project <NAME>           The project [default: AOS_PROJECT, or that of the current
                                      directory, or the only one]
