@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use model::exit::WfExit;
 use shell::Ui;
 use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
 
@@ -15,7 +14,7 @@ use crate::commands::{
     new, plan, project, prune, refresh, run as run_command, show, skip, status, switch, uat,
     update, verdict, watch,
 };
-use crate::exit::Outcome;
+use crate::exit::{Outcome, WfExit};
 
 /// Take planned work through implement, test, review and acceptance
 ///
@@ -102,7 +101,6 @@ enum WfCommand {
     Man,
 }
 
-/// Parses the command line and runs the command.
 pub(crate) fn run() -> ExitCode {
     let command = |ui: &Ui, cli: WfCli| {
         let app = App::new(ui, cli.project)?;

@@ -1,19 +1,18 @@
 //! How a command ends.
 
-use model::exit::WfExit;
-
+pub(crate) use model::exit::WfExit;
 pub(crate) use shell::OrExit;
 
 use crate::disk::DiskError;
 
-/// An error with its status.
 pub(crate) type Failure = shell::Failure<WfExit>;
 
-/// What a command returns: a status that it decided on, or a failure of our own.
-pub(crate) type Outcome = Result<WfExit, Failure>;
+pub(crate) type WfResult<T> = Result<T, Failure>;
+
+/// A status that the command decided on, or a failure of our own.
+pub(crate) type Outcome = WfResult<WfExit>;
 
 impl From<DiskError> for Failure {
-    /// Files know what their faults mean.
     fn from(error: DiskError) -> Self {
         Self::of(error.status(), error)
     }

@@ -16,10 +16,8 @@ use std::process::ExitCode;
 use model::exit::WfExit;
 use shell::start::{JsonOutput, Program};
 
-/// How wf differs from the other programs.
 static PROGRAM: Program = Program { name: "wf", label_width: 14, json: JsonOutput::Documents };
 
-/// Runs the program.
 pub fn main() -> ExitCode {
     shell::start::main::<WfExit>(&PROGRAM, &[], cli::run)
 }

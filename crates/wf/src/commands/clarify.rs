@@ -6,18 +6,15 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use host::process::run_attached;
 use model::command::{CommandExit, CommandSpec};
-use model::exit::WfExit;
 use serde_json::json;
 
-use super::queue::{chosen, find_entry};
+use super::queue::{find_entry, list_entries, show_entry};
 use super::{App, person};
 use crate::cli::Which;
 use crate::commands::complete::{question_ids, workstream_ids};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::question;
-use crate::disk::queue::{QueueEntry, load_queue, move_entry};
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::queue::{QueueEntry, move_entry};
+use crate::disk::{ProjectDirs, Workstream, question};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::gate::update_status;
 use crate::rules::clarification::{
     AnswerOption, Clarification, ClarificationStatus, NewQuestion, Urgency, render_clarification,
@@ -71,11 +68,12 @@ pub(crate) struct QueueArg {
     pub(crate) workstream: Option<String>,
 }
 
-/// Lists, shows, answers or asks questions.
 pub(crate) async fn cmd_clarify(app: &App, command: ClarifyCommand) -> Outcome {
     match command {
         ClarifyCommand::List { workstream, all } => list(app, workstream.as_deref(), all),
-        ClarifyCommand::Show(which) => show(app, &which),
+        ClarifyCommand::Show(which) => {
+            show_entry::<Clarification>(app, &which.id, which.workstream.as_deref())
+        }
         ClarifyCommand::Answer { which, answer: typed } => {
             answer(app, &which, typed.as_deref()).await
         }
@@ -85,29 +83,21 @@ pub(crate) async fn cmd_clarify(app: &App, command: ClarifyCommand) -> Outcome {
     }
 }
 
-/// Lists questions, blocking ones first.
 fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
-    let dirs = app.dirs()?;
     let statuses: &[ClarificationStatus] = if all {
         &[ClarificationStatus::Pending, ClarificationStatus::Answered]
     } else {
         &[ClarificationStatus::Pending]
     };
-    let mut entries = Vec::new();
-    for workstream in chosen(app, &dirs, workstream)? {
-        for &status in statuses {
-            let found = load_queue::<Clarification>(&workstream.dir, status)?;
-            entries.extend(found.into_iter().map(|entry| (workstream.meta.id.clone(), entry)));
-        }
-    }
-    entries.sort_by_key(|(_, entry)| match entry {
+    let mut entries = list_entries::<Clarification>(app, workstream, statuses)?;
+    entries.sort_by_key(|(.., entry)| match entry {
         QueueEntry::Good(question) => (!question.is_blocking(), question.id.to_string()),
         QueueEntry::Bad { name, .. } => (false, name.clone()),
     });
     if app.ui.is_json() {
         let rows: Vec<_> = entries
             .iter()
-            .map(|(id, entry)| match entry {
+            .map(|(id, _, entry)| match entry {
                 QueueEntry::Good(question) => json!({"workstream": id, "question": question}),
                 QueueEntry::Bad { name, problem } => {
                     json!({"workstream": id, "id": name, "problem": problem})
@@ -123,7 +113,7 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     }
     let rows: Vec<Vec<String>> = entries
         .into_iter()
-        .map(|(id, entry)| match entry {
+        .map(|(id, _, entry)| match entry {
             QueueEntry::Good(question) => {
                 let first = question.question.lines().next().unwrap_or_default().to_owned();
                 vec![question.id.to_string(), id.to_string(), question.urgency, first]
@@ -137,19 +127,6 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
         })
         .collect();
     app.ui.table(&["ID", "WORKSTREAM", "URGENCY", "QUESTION"], rows);
-    Ok(WfExit::Success)
-}
-
-/// Shows a question.
-fn show(app: &App, which: &QueueArg) -> Outcome {
-    let workstream = which.workstream.as_deref();
-    let (_, question): (_, Clarification) =
-        find_entry(app, &app.dirs()?, &which.id, workstream, |_| Ok(()))?;
-    if app.ui.is_json() {
-        app.ui.document(&question);
-    } else {
-        app.ui.page(&render_clarification(&question));
-    }
     Ok(WfExit::Success)
 }
 
@@ -180,7 +157,6 @@ pub(super) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
     Ok(WfExit::Success)
 }
 
-/// Adds a question.
 async fn ask(
     app: &App,
     which: &Which,
@@ -191,8 +167,7 @@ async fn ask(
     if text.trim().is_empty() {
         return Err(Failure::usage("the question is empty"));
     }
-    let dirs = app.dirs()?;
-    let mut workstream = app.workstream(&dirs, which)?;
+    let (dirs, mut workstream) = app.open(which)?;
     let options = options.into_iter().enumerate().map(|(at, label)| AnswerOption {
         id: format!("option-{}", at + 1),
         label,
@@ -213,12 +188,11 @@ async fn ask(
     Ok(WfExit::Success)
 }
 
-/// Finds the question to answer.
 fn find_pending(
     app: &App,
     dirs: &ProjectDirs,
     which: &QueueArg,
-) -> Result<(Workstream, Clarification), Failure> {
+) -> WfResult<(Workstream, Clarification)> {
     find_entry(app, dirs, &which.id, which.workstream.as_deref(), |status| match status {
         ClarificationStatus::Pending => Ok(()),
         ClarificationStatus::Answered => {
@@ -228,7 +202,7 @@ fn find_pending(
 }
 
 /// Opens the person's editor with the question in comments; what is not a comment is the answer.
-async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
+async fn ask_editor(question: &Clarification) -> WfResult<String> {
     let editor = editor().map_err(|_unset| {
         Failure::usage(format!(
             "give the answer, as in: wf clarify answer {} \"...\", or set EDITOR",
@@ -249,31 +223,32 @@ async fn ask_editor(question: &Clarification) -> Result<String, Failure> {
     Ok(written.lines().filter(|line| !line.starts_with(';')).collect::<Vec<_>>().join("\n"))
 }
 
-/// The editor that the person set.
-pub(super) fn editor() -> Result<String, Failure> {
-    let said = ["VISUAL", "EDITOR"].iter().find_map(|name| host::env::var(name));
-    said.filter(|editor| !editor.trim().is_empty())
+pub(super) fn editor() -> WfResult<String> {
+    let set = ["VISUAL", "EDITOR"].iter().find_map(|name| host::env::var(name));
+    set.filter(|editor| !editor.trim().is_empty())
         .ok_or_else(|| Failure::usage("there is no editor; set EDITOR"))
 }
 
 /// Opens it on a file and waits until it is closed.
-pub(super) async fn open_editor(editor: &str, path: &Path) -> Result<(), Failure> {
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    let program = host::tool::which(program).ok_or_else(|| {
-        Failure::usage(format!("the editor '{program}' was not found; set EDITOR"))
-    })?;
-    let mut spec = CommandSpec::new(program).args(words).arg(path);
+pub(super) async fn open_editor(editor: &str, path: &Path) -> WfResult<()> {
+    let mut spec = command_line(editor, "editor")?.arg(path);
     spec.env = host::env::vars_os();
-    content_with(run_attached(&spec).await.or_exit(WfExit::General)?)
+    match run_attached(&spec).await.or_exit(WfExit::General)? {
+        CommandExit::Exited(0) => Ok(()),
+        exit => {
+            let message = format!("the editor failed ({exit:?}); nothing was changed");
+            Err(Failure::new(WfExit::General, message))
+        }
+    }
 }
 
-fn content_with(exit: CommandExit) -> Result<(), Failure> {
-    match exit {
-        CommandExit::Exited(0) => Ok(()),
-        other => Err(Failure::new(
-            WfExit::General,
-            format!("the editor failed ({other:?}); nothing was changed"),
-        )),
-    }
+/// The program and the arguments of a variable such as EDITOR.
+pub(super) fn command_line(text: &str, noun: &str) -> WfResult<CommandSpec> {
+    let mut words = text.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let found = host::tool::which(program).ok_or_else(|| {
+        let variable = noun.to_ascii_uppercase();
+        Failure::usage(format!("the {noun} '{program}' was not found; set {variable}"))
+    })?;
+    Ok(CommandSpec::new(found).args(words))
 }

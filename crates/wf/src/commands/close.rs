@@ -1,12 +1,11 @@
 //! `wf close`: archives a workstream.
 
 use clap::Args;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, WfExit};
 use crate::flow::archive::{CloseMode, close};
 use crate::flow::product::open_product;
 
@@ -20,10 +19,8 @@ pub(crate) struct CloseArgs {
     force: bool,
 }
 
-/// Closes it; its branch stays, and the message says so.
 pub(crate) async fn cmd_close(app: &App, CloseArgs { which, force }: &CloseArgs) -> Outcome {
-    let dirs = app.dirs()?;
-    let mut workstream = app.workstream(&dirs, which)?;
+    let (dirs, mut workstream) = app.open(which)?;
     let product = open_product(&dirs).await?;
     let mode = if *force { CloseMode::Forced } else { CloseMode::Checked };
     let archive = close(&dirs, &product, &mut workstream, mode).await?;

@@ -4,12 +4,9 @@ use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
 
-use crate::disk::names_in;
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::PENDING;
-use crate::disk::run_dir::list_runs;
 use crate::disk::uat::PENDING_UATS;
-use crate::disk::workflow::Workflow;
+use crate::disk::{ProjectDirs, Workflow, list_runs, names_in};
 
 pub(crate) fn project_names() -> Vec<CompletionCandidate> {
     let names = || -> Option<Vec<String>> {
@@ -27,12 +24,10 @@ pub(crate) fn run_names() -> Vec<CompletionCandidate> {
     candidates(dirs().and_then(|dirs| list_runs(&dirs.runs_dir()).ok()))
 }
 
-/// Questions that wait, for completion.
 pub(crate) fn question_ids() -> Vec<CompletionCandidate> {
     candidates(dirs().map(|dirs| ids_in(&dirs, PENDING)))
 }
 
-/// Acceptance tests that wait, for completion.
 pub(crate) fn uat_ids() -> Vec<CompletionCandidate> {
     candidates(dirs().map(|dirs| ids_in(&dirs, PENDING_UATS)))
 }

@@ -2,23 +2,20 @@
 
 use clap::Args;
 use host::git::WorktreeRepo;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, Outcome};
+use crate::disk::{Workstream, is_active};
+use crate::exit::{Outcome, WfExit, WfResult};
 use crate::flow::forecast::{BranchForecast, forecast};
 use crate::flow::product::open_product;
 use crate::flow::refresh::Tips;
 use crate::rules::conflict::{Overlap, WorkstreamPaths, find_overlaps};
 
-/// A list is cut after so many.
 const SHOWN: usize = 10;
-/// Merges are tried with so many others, those with the most files in common first.
+/// Limit on trial merges; those with the most files in common come first.
 const TRIED: usize = 20;
 
 /// Show where a workstream overlaps with others, and what merging would bring
@@ -31,11 +28,8 @@ pub(crate) struct ConflictsArgs {
     exit_code: bool,
 }
 
-/// Shows the overlaps.
 pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
-    let (which, exit_code) = (&args.which, args.exit_code);
-    let dirs = app.dirs()?;
-    let target = app.workstream(&dirs, which)?;
+    let (dirs, target) = app.open(&args.which)?;
     let (all, faults) = dirs.load_workstreams()?;
     let others: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
     let touched = TouchedLists::load(&others)?;
@@ -54,10 +48,9 @@ pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
     show(app, &target, &overlaps, &base, &merges);
     app.warn_faults(&faults);
     let trouble = !overlaps.is_empty() || matches!(base, Some(BranchForecast::Conflicts { .. }));
-    Ok(if exit_code && trouble { WfExit::General } else { WfExit::Success })
+    Ok(if args.exit_code && trouble { WfExit::General } else { WfExit::Success })
 }
 
-/// Warns about lists that are older than their branch.
 fn warn_stale<'a>(app: &App, tips: &Tips, all: impl Iterator<Item = &'a Workstream>) {
     let is_stale = |ws: &&Workstream| {
         tips.branch_tip(ws).is_some_and(|tip| ws.meta.touched_head.as_ref() != Some(tip))
@@ -75,7 +68,7 @@ async fn base_forecast(
     product: &WorktreeRepo,
     tips: &Tips,
     target: &Workstream,
-) -> Result<Option<BranchForecast>, Failure> {
+) -> WfResult<Option<BranchForecast>> {
     match (tips.base_tip(target), tips.branch_tip(target)) {
         (Some(base), Some(tip)) if *base != target.meta.base_sha => {
             forecast(product, tip, base).await.map(Some)
@@ -92,7 +85,7 @@ async fn try_merges(
     target: &Workstream,
     others: &[&Workstream],
     overlaps: &[Overlap],
-) -> Result<Vec<(String, BranchForecast)>, Failure> {
+) -> WfResult<Vec<(String, BranchForecast)>> {
     let mut worth: Vec<&Overlap> =
         overlaps.iter().filter(|overlap| !overlap.actual.is_empty()).collect();
     worth.sort_by_key(|overlap| std::cmp::Reverse(overlap.actual.len()));

@@ -2,14 +2,12 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::commands::complete::workstream_ids;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, Outcome};
+use crate::disk::{ProjectDirs, Workstream};
+use crate::exit::{Outcome, WfExit, WfResult};
 use crate::flow::archive::{RemoteBranchPolicy, RemoteBranchState, delete, observe_remote};
 use crate::flow::product::open_product;
 
@@ -27,7 +25,6 @@ pub(crate) struct DeleteArgs {
     keep_remote: bool,
 }
 
-/// Previews or deletes.
 pub(crate) async fn cmd_delete(app: &App, args: &DeleteArgs) -> Outcome {
     let DeleteArgs { id, confirm, keep_remote } = args;
     let dirs = app.dirs()?;
@@ -57,7 +54,7 @@ async fn preview(
     dirs: &ProjectDirs,
     workstream: &Workstream,
     policy: RemoteBranchPolicy,
-) -> Result<WfExit, Failure> {
+) -> WfResult<WfExit> {
     let meta = &workstream.meta;
     let product = open_product(dirs).await?;
     let remote = match policy {

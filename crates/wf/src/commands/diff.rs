@@ -1,15 +1,13 @@
 //! `wf diff`: what a run changed, as the reviewer saw it.
 
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::RunArg;
 use crate::disk::read_optional;
 use crate::disk::run_dir::DIFF;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, WfExit};
 
-/// Shows the patch.
 pub(crate) fn cmd_diff(app: &App, arg: &RunArg) -> Outcome {
     let dirs = app.dirs()?;
     let dir = app.run_dir(&dirs, arg)?;

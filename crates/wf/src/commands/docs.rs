@@ -3,18 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
-use crate::disk::{DiskError, read_optional};
-use crate::exit::{Failure, Outcome};
+use crate::disk::{DiskError, DiskResult, ProjectDirs, Workstream, read_optional};
+use crate::exit::{Failure, Outcome, WfExit, WfResult};
 use crate::rules::docs::{Coverage, DocFile, is_page, judge_coverage};
 
-/// Limit on the files of a documentation.
 const MAX_FILES: usize = 50_000;
 
 /// Documentation of a worktree.
@@ -32,7 +28,6 @@ pub(crate) enum DocsCommand {
     },
 }
 
-/// Counts pages and pictures, or removes pictures that no page mentions.
 pub(crate) async fn cmd_docs(app: &App, command: &DocsCommand) -> Outcome {
     match command {
         DocsCommand::Status(which) => status(app, which),
@@ -40,10 +35,8 @@ pub(crate) async fn cmd_docs(app: &App, command: &DocsCommand) -> Outcome {
     }
 }
 
-/// Shows the coverage.
 fn status(app: &App, which: &Which) -> Outcome {
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let (dirs, workstream) = app.open(which)?;
     let (folder, coverage) = observe(&dirs, &workstream)?;
     app.ui.result("folder", &folder.display().to_string());
     app.ui.result("pages", &coverage.pages.to_string());
@@ -55,10 +48,8 @@ fn status(app: &App, which: &Which) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// Removes orphaned pictures from the worktree, or names them.
 async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let (dirs, workstream) = app.open(which)?;
     let _run =
         apply.then(|| dirs.try_lock_workstream(&workstream.meta.id, "docs cleanup")).transpose()?;
     let (folder, coverage) = observe(&dirs, &workstream)?;
@@ -78,7 +69,7 @@ async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     Ok(WfExit::Success)
 }
 
-fn observe(dirs: &ProjectDirs, workstream: &Workstream) -> Result<(PathBuf, Coverage), Failure> {
+fn observe(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<(PathBuf, Coverage)> {
     let (profile, _) = dirs.load_profile()?;
     let worktree = &workstream.meta.worktree;
     if !worktree.is_dir() {
@@ -91,7 +82,7 @@ fn observe(dirs: &ProjectDirs, workstream: &Workstream) -> Result<(PathBuf, Cove
 }
 
 /// Collects files. Links are not followed, because their targets may lie outside the documentation.
-fn walk(root: &Path, dir: &Path, files: &mut Vec<DocFile>) -> Result<(), DiskError> {
+fn walk(root: &Path, dir: &Path, files: &mut Vec<DocFile>) -> DiskResult<()> {
     for name in crate::disk::names_in(dir)? {
         let path = dir.join(&name);
         let facts = path.symlink_metadata().map_err(DiskError::io("look at", &path))?;

@@ -1,15 +1,13 @@
 //! `wf doctor`: checks the machine and the project, and changes nothing.
 
 use model::error_chain;
-use model::exit::WfExit;
 use serde_json::json;
 use shell::doctor::{Finding, FindingState};
 
 use super::App;
-use crate::disk::effect_log::{ProjectEffects, UnfinishedEffect};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workflow::Workflow;
-use crate::exit::{Failure, Outcome};
+use crate::disk::effect_log::UnfinishedEffect;
+use crate::disk::{ProjectDirs, ProjectEffects, Workflow};
+use crate::exit::{Failure, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
 
@@ -82,7 +80,6 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     findings
 }
 
-/// Effects that a command intended and did not finish.
 fn observe_effects(dirs: &ProjectDirs) -> Finding {
     let unfinished =
         ProjectEffects::of(dirs).and_then(|effects| effects.unfinished().map_err(Failure::from));
@@ -100,7 +97,6 @@ fn observe_effects(dirs: &ProjectDirs) -> Finding {
     }
 }
 
-/// Checks the backend of boxes and the agents of the profile.
 async fn observe_boxes(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     let (Ok((profile, _)), Ok(runner)) = (dirs.load_profile(), StageRunner::new(dirs, &app.ui))
     else {
@@ -119,7 +115,7 @@ async fn observe_boxes(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     findings
 }
 
-async fn observe_product(dirs: &ProjectDirs) -> Result<Vec<Finding>, Failure> {
+async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
     let product = open_product(dirs).await?;
     let mut findings = vec![Finding::good("repository", dirs.project.repo.display().to_string())];
     let (workstreams, faults) = dirs.load_workstreams()?;

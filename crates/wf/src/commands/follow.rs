@@ -6,20 +6,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::box_dir::BoxDir;
-use model::exit::WfExit;
 use sandbox::spec::BoxOutput;
 use shell::Ui;
 
 use super::{App, no_run};
-use crate::disk::journal::OpenRun;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::state_file::StateFile;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::{OpenRun, ProjectDirs, StateFile, Workstream};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 
 /// Boxes of a run's agents, in the order in which they start.
 const AGENT_BOXES: [&str; 3] = ["implement", "implement-anew", "review"];
-/// Interval between reads.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Follows the newest run. It ends when the run is closed or its process is dead.
@@ -51,7 +46,6 @@ pub(super) fn follow(app: &App, dirs: &ProjectDirs, workstream: &Workstream) -> 
     }
 }
 
-/// The log of one agent, as far as it was printed.
 struct AgentLog {
     name: &'static str,
     file: Option<File>,
@@ -60,7 +54,7 @@ struct AgentLog {
 }
 
 impl AgentLog {
-    fn print_new(&mut self, ui: &Ui, run_dir: &Path, is_active: bool) -> Result<(), Failure> {
+    fn print_new(&mut self, ui: &Ui, run_dir: &Path, is_active: bool) -> WfResult<()> {
         if self.file.is_none() {
             let box_dir = BoxDir::new(run_dir.join("boxes").join(self.name));
             self.file = File::open(box_dir.stdout(BoxOutput::Log { cap: 0 })).ok();

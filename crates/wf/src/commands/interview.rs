@@ -6,18 +6,17 @@ use std::path::PathBuf;
 use clap::Args;
 use inquire::{Select, Text};
 use model::env_file::EnvFile;
-use model::exit::WfExit;
 use model::id::ProjectName;
 use serde_json::json;
 
 use super::App;
 use super::project::{
-    FoundRepo, ProjectSettings, Registration, check_prefix, choose_branch, choose_workflow,
-    default_ops, find_repo, register,
+    FoundRepo, ProjectSettings, check_prefix, choose_branch, choose_workflow, default_ops,
+    find_repo, register,
 };
 use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
-use crate::disk::{DiskError, load_env, save};
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::{DiskError, Workflow, load_env, save};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::rules::profile::{is_inside, parse_profile};
 use crate::rules::project::Project;
 
@@ -73,23 +72,20 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let typed = args.repo_path.as_ref().map(|path| path.display().to_string());
     let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;
     let repo = find_repo(repo.as_ref(), &app.here).await?;
-    let registration = ask_project(app, args, asker, &repo).await?;
+    let (project, workflow) = ask_project(app, args, asker, &repo).await?;
     let entries = ask_profile(args, asker, &repo)?;
-    let dir = register(app, &registration)?;
+    let dir = register(app, &project, &workflow)?;
     let path = dir.join(PROFILE_ENV);
     let mut file = load_env(&path)?.unwrap_or_default();
     fill(&mut file, &entries).map_err(DiskError::in_file(&path))?;
     parse_profile(&file).map_err(DiskError::in_file(&path))?;
     save(&path, file.to_string().as_bytes())?;
     app.ui.status("Writing project_profile.env... done");
-    save(&dir.join(PROFILE_PAGE), render_page(&registration.project, &file).as_bytes())?;
+    save(&dir.join(PROFILE_PAGE), render_page(&project, &file).as_bytes())?;
     app.ui.status("Writing project_profile.md... done");
     app.ui.line("Project configured successfully!");
-    app.ui.status(&format!(
-        "Next: wf --project {} new <id> \"<title>\" \"<paths>\"",
-        registration.project.name
-    ));
-    app.ui.document(&json!({"project": registration.project, "directory": dir}));
+    app.ui.status(&format!("Next: wf --project {} new <id> \"<title>\" \"<paths>\"", project.name));
+    app.ui.document(&json!({"project": project, "directory": dir}));
     Ok(WfExit::Success)
 }
 
@@ -98,7 +94,7 @@ async fn ask_project(
     args: &InterviewArgs,
     asker: Asker,
     repo: &FoundRepo,
-) -> Result<Registration, Failure> {
+) -> WfResult<(Project, Workflow)> {
     let ProjectSettings { ops_path, workflow_repo, default_branch, branch_prefix } = &args.settings;
     let folder = repo.path.file_name().unwrap_or_default().to_string_lossy();
     let name = ProjectName::from_folder(&folder);
@@ -110,39 +106,30 @@ async fn ask_project(
     let ops = ops_path.as_ref().map(|path| app.here.join(path).display().to_string());
     let default = default_ops(&repo.path).display().to_string();
     let ops = app.here.join(asker.ask("Ops directory", ops.as_deref(), &default)?);
-    Ok(Registration {
-        workflow: choose_workflow(app, workflow_repo.as_deref(), &ops)?,
-        project: Project {
-            name: ProjectName::parse(&name).or_exit(WfExit::Config)?,
-            repo: repo.path.clone(),
-            ops: Some(ops),
-            default_branch: choose_branch(repo, Some(&branch)).await?,
-            branch_prefix: check_prefix(&prefix)?,
-        },
-    })
+    let workflow = choose_workflow(app, workflow_repo.as_deref(), &ops)?;
+    let project = Project {
+        name: ProjectName::parse(&name).or_exit(WfExit::Config)?,
+        repo: repo.path.clone(),
+        ops: Some(ops),
+        default_branch: choose_branch(repo, Some(&branch)).await?,
+        branch_prefix: check_prefix(&prefix)?,
+    };
+    Ok((project, workflow))
 }
 
-/// The keys of the profile and what was answered.
 fn ask_profile(
     args: &InterviewArgs,
     asker: Asker,
     repo: &FoundRepo,
-) -> Result<Vec<(&'static str, String)>, Failure> {
+) -> WfResult<Vec<(&'static str, String)>> {
     let has_makefile = repo.path.join("Makefile").is_file();
-    let makefile = asker.ask(
-        "Makefile location (relative to repo root, blank for none)",
-        args.makefile_path.as_deref(),
-        if has_makefile { "Makefile" } else { "" },
-    )?;
-    check_inside("MAKEFILE_PATH", &makefile)?;
-    if !makefile.is_empty() && !repo.path.join(&makefile).is_file() {
-        return Err(Failure::usage(format!(
-            "MAKEFILE_PATH: {makefile} does not exist in {}",
-            repo.path.display()
-        )));
-    }
-    let mut entries = vec![("MAKEFILE_PATH", makefile)];
-    for (key, words, typed, default) in [
+    let questions = [
+        (
+            "MAKEFILE_PATH",
+            "Makefile location (relative to repo root, blank for none)",
+            &args.makefile_path,
+            if has_makefile { "Makefile" } else { "" },
+        ),
         ("MAKE_TARGET_UNIT", "Unit tests target", &args.make_target_unit, "test-unit"),
         (
             "MAKE_TARGET_INTEGRATION",
@@ -152,16 +139,20 @@ fn ask_profile(
         ),
         ("MAKE_TARGET_SMOKE", "Smoke tests target", &args.make_target_smoke, "test-smoke"),
         ("MAKE_TARGET_E2E", "E2E tests target", &args.make_target_e2e, "test-e2e"),
-    ] {
-        entries.push((key, asker.ask(words, typed.as_deref(), default)?));
+        ("DOCS_PATH", "Documentation path (relative to repo root)", &args.docs_path, "docs"),
+    ];
+    let mut entries = Vec::new();
+    for (key, label, typed, default) in questions {
+        let answer = asker.ask(label, typed.as_deref(), default)?;
+        if key.ends_with("_PATH") {
+            check_inside(key, &answer)?;
+        }
+        if key == "MAKEFILE_PATH" && !answer.is_empty() && !repo.path.join(&answer).is_file() {
+            let repo = repo.path.display();
+            return Err(Failure::usage(format!("{key}: {answer} does not exist in {repo}")));
+        }
+        entries.push((key, answer));
     }
-    let docs = asker.ask(
-        "Documentation path (relative to repo root)",
-        args.docs_path.as_deref(),
-        "docs",
-    )?;
-    check_inside("DOCS_PATH", &docs)?;
-    entries.push(("DOCS_PATH", docs));
     entries.push(("HITL_MODE", asker.choose("HITL mode", args.hitl_mode.as_deref(), &MODES)?));
     let raw = asker.ask(
         "Raw requirements paths (space-separated)",
@@ -175,7 +166,7 @@ fn ask_profile(
     Ok(entries)
 }
 
-fn check_inside(key: &str, path: &str) -> Result<(), Failure> {
+fn check_inside(key: &str, path: &str) -> WfResult<()> {
     if is_inside(path) {
         return Ok(());
     }
@@ -212,7 +203,7 @@ enum Asker {
 }
 
 impl Asker {
-    fn new(args: &InterviewArgs) -> Result<Self, Failure> {
+    fn new(args: &InterviewArgs) -> WfResult<Self> {
         if args.non_interactive {
             return Ok(Self::Defaults);
         }
@@ -231,7 +222,7 @@ impl Asker {
         }
     }
 
-    fn ask(self, label: &str, typed: Option<&str>, default: &str) -> Result<String, Failure> {
+    fn ask(self, label: &str, typed: Option<&str>, default: &str) -> WfResult<String> {
         match (typed, self) {
             (Some(typed), _) => Ok(typed.to_owned()),
             (None, Self::Defaults) => Ok(default.to_owned()),
@@ -247,7 +238,7 @@ impl Asker {
         label: &str,
         typed: Option<&str>,
         choices: &[&'static str],
-    ) -> Result<String, Failure> {
+    ) -> WfResult<String> {
         let answer = match (typed, self) {
             (Some(typed), _) => {
                 choices.iter().find(|choice| **choice == typed).ok_or_else(|| {

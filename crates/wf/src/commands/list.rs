@@ -1,13 +1,11 @@
 //! `wf list`: the active workstreams, and which of them share files.
 
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
-use crate::disk::registry::is_active;
 use crate::disk::touched::TouchedLists;
-use crate::disk::workstream::Workstream;
-use crate::exit::Outcome;
+use crate::disk::{Workstream, is_active};
+use crate::exit::{Outcome, WfExit};
 use crate::rules::conflict::count_shared;
 use crate::rules::touched::parse_touched;
 

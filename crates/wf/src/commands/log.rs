@@ -1,14 +1,13 @@
 //! `wf log`: the runs of a workstream, newest first, or the output of the newest one.
 
 use clap::Args;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use super::follow::follow;
 use crate::cli::Which;
-use crate::disk::run_dir::{list_runs, load_result};
-use crate::exit::Outcome;
+use crate::disk::{list_runs, load_result};
+use crate::exit::{Outcome, WfExit};
 
 /// List the runs of a workstream, newest first, or follow the newest one
 #[derive(Debug, Args)]
@@ -25,8 +24,7 @@ pub(crate) struct RunHistoryArgs {
 
 /// Lists them. The owner of a run comes from its result, because run names cannot be parsed unambiguously.
 pub(crate) fn cmd_log(app: &App, args: &RunHistoryArgs) -> Outcome {
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, &args.which)?;
+    let (dirs, workstream) = app.open(&args.which)?;
     if args.follow {
         return follow(app, &dirs, &workstream);
     }

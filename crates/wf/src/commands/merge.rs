@@ -3,15 +3,12 @@
 use clap::Args;
 use forge::Forge;
 use host::git::WorktreeRepo;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::effect_log::ProjectEffects;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, Outcome};
+use crate::disk::{ProjectDirs, ProjectEffects, Workstream};
+use crate::exit::{Failure, Outcome, WfExit, WfResult};
 use crate::flow::merge::{Publish, check_ready, merge_local};
 use crate::flow::product::open_product;
 use crate::flow::pull::{MergeRoute, choose_merge_route, observe_pull, publish, remember};
@@ -35,11 +32,9 @@ pub(crate) struct MergeArgs {
 
 /// Merges. Refused while a run is active; the global lock is held only for the merge itself.
 pub(crate) async fn cmd_merge(app: &App, args: &MergeArgs) -> Outcome {
-    let (which, push) = (&args.which, args.push);
-    let dirs = app.dirs()?;
-    let mut workstream = app.workstream(&dirs, which)?;
+    let (dirs, mut workstream) = app.open(&args.which)?;
     let (profile, _) = dirs.load_profile()?;
-    let product: WorktreeRepo = open_product(&dirs).await?;
+    let product = open_product(&dirs).await?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "merge")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     let route = choose_merge_route(&dirs, &product, &profile).await?;
@@ -47,7 +42,7 @@ pub(crate) async fn cmd_merge(app: &App, args: &MergeArgs) -> Outcome {
         MergeRoute::Local => {
             check_ready(&dirs, &product, &workstream).await?;
             test_gate(app, &dirs, &product, &workstream, &profile).await?;
-            let publish = if push { Publish::Push } else { Publish::Here };
+            let publish = if args.push { Publish::Push } else { Publish::Here };
             merge_here(app, &dirs, &product, workstream, publish).await
         }
         MergeRoute::Forge(forge) => {
@@ -128,14 +123,13 @@ async fn merge_there(
     }
 }
 
-/// Runs the gate test: the profile's target, or the unit suite.
 async fn test_gate(
     app: &App,
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
     profile: &Profile,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let unit = profile.suites.first().map(|suite| suite.how.clone());
     let how = match (&profile.merge_gate_target, &profile.makefile) {
         (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),

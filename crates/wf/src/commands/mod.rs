@@ -32,19 +32,15 @@ pub(crate) mod watch;
 use std::path::PathBuf;
 
 use model::error_chain;
-use model::exit::WfExit;
 use model::id::WorkstreamId;
 use shell::Ui;
 
 use crate::cli::{RunArg, Which};
-use crate::disk::DiskError;
-use crate::disk::project_dirs::{ProjectDirs, log_volume};
+use crate::disk::project_dirs::log_volume;
 use crate::disk::run_dir::find_run;
-use crate::disk::secrets::load_secrets;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{DiskError, ProjectDirs, Workstream, load_secrets};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
-/// Context of a command: its output and its directory.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) ui: Ui,
@@ -53,7 +49,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(ui: &Ui, project: Option<String>) -> Result<Self, Failure> {
+    pub(crate) fn new(ui: &Ui, project: Option<String>) -> WfResult<Self> {
         let ui = ui.clone().at_most(log_volume()?);
         let here = host::env::current_dir().or_exit(WfExit::General)?;
         Ok(Self { ui, here, project })
@@ -64,8 +60,7 @@ impl App {
         Self { ui: self.ui.silent(), here: self.here.clone(), project: self.project.clone() }
     }
 
-    /// Opens the project of the command.
-    pub(crate) fn dirs(&self) -> Result<ProjectDirs, Failure> {
+    pub(crate) fn dirs(&self) -> WfResult<ProjectDirs> {
         let dirs = ProjectDirs::resolve(self.project.as_deref(), &self.here)?;
         // A command that needs a secret reports why it cannot be read; other commands have nothing to redact then.
         shell::terminal::hide(load_secrets(&dirs).unwrap_or_default());
@@ -75,12 +70,15 @@ impl App {
         Ok(dirs)
     }
 
+    /// Opens the project and the workstream of the command.
+    pub(crate) fn open(&self, which: &Which) -> WfResult<(ProjectDirs, Workstream)> {
+        let dirs = self.dirs()?;
+        let workstream = self.workstream(&dirs, which)?;
+        Ok((dirs, workstream))
+    }
+
     /// Finds the workstream of the command: by name, by the current directory, or by `wf use`.
-    pub(crate) fn workstream(
-        &self,
-        dirs: &ProjectDirs,
-        which: &Which,
-    ) -> Result<Workstream, Failure> {
+    pub(crate) fn workstream(&self, dirs: &ProjectDirs, which: &Which) -> WfResult<Workstream> {
         let typed =
             which.id.clone().or_else(|| self.workstream_here(dirs)).or_else(|| dirs.current());
         let typed = typed.ok_or_else(|| {
@@ -102,7 +100,7 @@ impl App {
     }
 
     /// Finds the run of the command: by name, or the last one of a workstream.
-    pub(crate) fn run_dir(&self, dirs: &ProjectDirs, arg: &RunArg) -> Result<PathBuf, Failure> {
+    pub(crate) fn run_dir(&self, dirs: &ProjectDirs, arg: &RunArg) -> WfResult<PathBuf> {
         if let Some(typed) = &arg.run {
             return Ok(find_run(&dirs.runs_dir(), typed)?);
         }

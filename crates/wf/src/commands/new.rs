@@ -1,10 +1,9 @@
 //! `wf new`: a branch, a worktree and a folder with an empty plan.
 
 use clap::Args;
-use model::exit::WfExit;
 
 use super::App;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, WfExit};
 use crate::flow::create::{CreateRequest, create};
 use crate::flow::product::open_product;
 
@@ -23,7 +22,6 @@ pub(crate) struct NewArgs {
     prefix: Option<String>,
 }
 
-/// Makes the workstream, or nothing.
 pub(crate) async fn cmd_new(app: &App, args: &NewArgs) -> Outcome {
     let NewArgs { id, title, expected_paths: expected, prefix } = args;
     let dirs = app.dirs()?;

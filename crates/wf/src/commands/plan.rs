@@ -4,16 +4,13 @@ use std::io::Read;
 
 use clap::Args;
 use merge::three::text::unified_diff;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::clarify::{editor, open_editor};
 use super::{App, person};
 use crate::cli::Which;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
-use crate::disk::{DiskError, load_text, remove_optional, save};
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::{DiskError, ProjectDirs, Workstream, load_text, remove_optional, save};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::{StageContext, StageRunError, run_alone};
 use crate::rules::breakdown::{append_draft, extract_breakdown};
@@ -41,11 +38,8 @@ pub(crate) struct PlanArgs {
     edit: bool,
 }
 
-/// Drafts, edits and accepts, depending on the flags.
 pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
-    let which = &args.which;
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let (dirs, workstream) = app.open(&args.which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "plan")?;
     if let Some(from) = &args.from {
         let story = read_story(app, from)?;
@@ -76,7 +70,7 @@ pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
 }
 
 /// Reads the story: a file of that name, standard input for `-`, or the text itself.
-fn read_story(app: &App, from: &str) -> Result<String, Failure> {
+fn read_story(app: &App, from: &str) -> WfResult<String> {
     let path = app.here.join(from);
     let story = if from == "-" {
         let mut text = String::new();
@@ -98,7 +92,7 @@ async fn draft(
     dirs: &ProjectDirs,
     workstream: &Workstream,
     story: &str,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let before = workstream.plan_text()?.unwrap_or_default();
     let plan = parse_plan(&before).map_err(DiskError::in_file(&workstream.plan_path()))?;
     app.ui.status("> plan");
@@ -116,7 +110,7 @@ async fn ask(
     workstream: &Workstream,
     plan: &str,
     story: &str,
-) -> Result<String, Failure> {
+) -> WfResult<String> {
     let (profile, _) = dirs.load_profile()?;
     let product = open_product(dirs).await?;
     check_worktree(dirs, &product, workstream).await?.or_exit(WfExit::Implement)?;

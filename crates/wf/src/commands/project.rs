@@ -7,24 +7,15 @@ use clap_complete::engine::ArgValueCandidates;
 use host::git::WorktreeRepo;
 use model::env_file::EnvFile;
 use model::error_chain;
-use model::exit::WfExit;
 use model::id::{BranchName, ProjectName};
 use serde_json::json;
 
 use super::App;
 use crate::commands::complete::project_names;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workflow::{PROJECT_ENV, Workflow};
-use crate::disk::{DiskError, load_env, make_dir, save};
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::workflow::PROJECT_ENV;
+use crate::disk::{DiskError, ProjectDirs, Workflow, load_env, make_dir, save};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::rules::project::{Project, branch_of, write_project};
-
-/// What a registration is made of; the interview makes one too.
-#[derive(Debug, Clone)]
-pub(crate) struct Registration {
-    pub(crate) project: Project,
-    pub(crate) workflow: Workflow,
-}
 
 /// Projects of the workflow repository.
 #[derive(Debug, Subcommand)]
@@ -69,7 +60,6 @@ pub(crate) struct ProjectSettings {
     pub(crate) branch_prefix: Option<String>,
 }
 
-/// Registers, lists or shows projects.
 pub(crate) async fn cmd_project(app: &App, command: &ProjectCommand) -> Outcome {
     match command {
         ProjectCommand::Add(args) => add(app, args).await,
@@ -83,31 +73,27 @@ async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
     let repo = find_repo(&args.repo_path, &app.here).await?;
     let ops = ops_path.as_ref().map(|path| app.here.join(path));
     let ops = ops.unwrap_or_else(|| default_ops(&repo.path));
-    let registration = Registration {
-        workflow: choose_workflow(app, workflow_repo.as_deref(), &ops)?,
-        project: Project {
-            name: ProjectName::parse(&args.name).or_exit(WfExit::Config)?,
-            ops: Some(ops),
-            default_branch: choose_branch(&repo, default_branch.as_deref()).await?,
-            branch_prefix: check_prefix(branch_prefix.as_deref().unwrap_or("feat"))?,
-            repo: repo.path,
-        },
+    let workflow = choose_workflow(app, workflow_repo.as_deref(), &ops)?;
+    let project = Project {
+        name: ProjectName::parse(&args.name).or_exit(WfExit::Config)?,
+        ops: Some(ops),
+        default_branch: choose_branch(&repo, default_branch.as_deref()).await?,
+        branch_prefix: check_prefix(branch_prefix.as_deref().unwrap_or("feat"))?,
+        repo: repo.path,
     };
-    let dir = register(app, &registration)?;
-    app.ui.line(&format!("Registered {} in {}", registration.project.name, dir.display()));
-    app.ui.document(&registration.project);
+    let dir = register(app, &project, &workflow)?;
+    app.ui.line(&format!("Registered {} in {}", project.name, dir.display()));
+    app.ui.document(&project);
     Ok(WfExit::Success)
 }
 
-/// A product repository and a handle to it.
 #[derive(Debug)]
 pub(crate) struct FoundRepo {
     pub(crate) path: PathBuf,
     pub(crate) product: WorktreeRepo,
 }
 
-/// The repository at a path, by its root.
-pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Failure> {
+pub(crate) async fn find_repo(path: &Path, here: &Path) -> WfResult<FoundRepo> {
     let path = here.join(path);
     if !path.is_dir() {
         return Err(Failure::usage(format!("{} does not exist", path.display())));
@@ -119,10 +105,7 @@ pub(crate) async fn find_repo(path: &Path, here: &Path) -> Result<FoundRepo, Fai
 }
 
 /// The branch that was named, or the one that is checked out; it must exist.
-pub(crate) async fn choose_branch(
-    repo: &FoundRepo,
-    named: Option<&str>,
-) -> Result<BranchName, Failure> {
+pub(crate) async fn choose_branch(repo: &FoundRepo, named: Option<&str>) -> WfResult<BranchName> {
     let branch = match named {
         Some(name) => BranchName::parse(name).or_exit(WfExit::Config)?,
         None => {
@@ -138,8 +121,7 @@ pub(crate) async fn choose_branch(
     }
 }
 
-/// Checks what branches of workstreams start with.
-pub(crate) fn check_prefix(prefix: &str) -> Result<String, Failure> {
+pub(crate) fn check_prefix(prefix: &str) -> WfResult<String> {
     branch_of(prefix, "x").or_exit(WfExit::Config)?;
     Ok(prefix.strip_suffix('/').unwrap_or(prefix).to_owned())
 }
@@ -151,11 +133,7 @@ pub(crate) fn default_ops(repo: &Path) -> PathBuf {
 }
 
 /// The workflow repository that was named, that is found, or that is to be made.
-pub(crate) fn choose_workflow(
-    app: &App,
-    named: Option<&Path>,
-    ops: &Path,
-) -> Result<Workflow, Failure> {
+pub(crate) fn choose_workflow(app: &App, named: Option<&Path>, ops: &Path) -> WfResult<Workflow> {
     if let Some(path) = named {
         return Ok(Workflow::at(app.here.join(path)));
     }
@@ -164,8 +142,7 @@ pub(crate) fn choose_workflow(
 }
 
 /// Writes project.env, keeping whatever else is in it, and remembers the workflow repository if nothing leads to it.
-pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf, Failure> {
-    let Registration { project, workflow } = registration;
+pub(crate) fn register(app: &App, project: &Project, workflow: &Workflow) -> WfResult<PathBuf> {
     let dir = workflow.project_dir(project.name.as_str());
     let path = dir.join(PROJECT_ENV);
     let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
@@ -183,7 +160,6 @@ pub(crate) fn register(app: &App, registration: &Registration) -> Result<PathBuf
     Ok(dir)
 }
 
-/// Lists projects.
 fn list(app: &App) -> Outcome {
     let workflow = Workflow::find(&app.here)?
         .ok_or_else(|| Failure::usage("no workflow repository found; make one: wf interview"))?;
@@ -210,7 +186,6 @@ fn list(app: &App) -> Outcome {
     Ok(status)
 }
 
-/// Shows a project and its profile.
 fn show(app: &App, name: Option<&str>) -> Outcome {
     let dirs = match name {
         Some(name) => ProjectDirs::resolve(Some(name), &app.here)?,

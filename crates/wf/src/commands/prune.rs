@@ -2,15 +2,11 @@
 
 use clap::Args;
 use model::error_chain;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
-use crate::disk::implemented::Implemented;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::run_dir::{list_runs, load_result};
-use crate::disk::state_file::StateFile;
-use crate::exit::{Failure, Outcome};
+use crate::disk::{Implemented, ProjectDirs, StateFile, list_runs, load_result};
+use crate::exit::{Outcome, WfExit, WfResult};
 use crate::flow::stage::{has_copy, remove_copy};
 use crate::rules::prune::{CopyVerdict, RunCopy, judge_copy};
 use crate::rules::result::RunResult;
@@ -23,7 +19,6 @@ pub(crate) struct PruneCopiesArgs {
     apply: bool,
 }
 
-/// Removes or lists superseded copies.
 pub(crate) async fn cmd_prune(app: &App, args: &PruneCopiesArgs) -> Outcome {
     let apply = args.apply;
     let dirs = app.dirs()?;
@@ -55,7 +50,7 @@ pub(crate) async fn cmd_prune(app: &App, args: &PruneCopiesArgs) -> Outcome {
 
 /// Reads the runs of this project that have a copy, and all results. An unreadable result causes a warning, and its run is
 /// kept.
-fn observe(app: &App, dirs: &ProjectDirs) -> Result<(Vec<RunCopy>, Vec<RunResult>), Failure> {
+fn observe(app: &App, dirs: &ProjectDirs) -> WfResult<(Vec<RunCopy>, Vec<RunResult>)> {
     let root = dirs.runs_dir();
     let awaited = awaited_runs(dirs)?;
     let (mut left, mut results) = (Vec::new(), Vec::new());
@@ -80,7 +75,7 @@ fn observe(app: &App, dirs: &ProjectDirs) -> Result<(Vec<RunCopy>, Vec<RunResult
     Ok((left, results))
 }
 
-fn awaited_runs(dirs: &ProjectDirs) -> Result<Vec<String>, Failure> {
+fn awaited_runs(dirs: &ProjectDirs) -> WfResult<Vec<String>> {
     let (workstreams, _) = dirs.load_workstreams()?;
     let mut runs = Vec::new();
     for workstream in workstreams {

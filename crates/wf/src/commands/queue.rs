@@ -1,20 +1,14 @@
 //! Entries of the queues that people answer: questions and acceptance tests.
 
-use model::exit::WfExit;
+use model::id::WorkstreamId;
 
 use super::App;
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::queue::{QueueEntry, Queued, load_queue};
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{ProjectDirs, Workstream};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::rules::suggest::hint;
 
-/// Finds the workstreams of a command: one by name, or all open ones.
-pub(super) fn chosen(
-    app: &App,
-    dirs: &ProjectDirs,
-    typed: Option<&str>,
-) -> Result<Vec<Workstream>, Failure> {
+fn chosen(app: &App, dirs: &ProjectDirs, typed: Option<&str>) -> WfResult<Vec<Workstream>> {
     match typed {
         Some(typed) => Ok(vec![dirs.find_workstream(typed)?]),
         None => {
@@ -25,6 +19,34 @@ pub(super) fn chosen(
     }
 }
 
+type ListedEntry<T> = (WorkstreamId, <T as Queued>::Status, QueueEntry<T>);
+
+pub(super) fn list_entries<T: Queued>(
+    app: &App,
+    workstream: Option<&str>,
+    statuses: &[T::Status],
+) -> WfResult<Vec<ListedEntry<T>>> {
+    let mut entries = Vec::new();
+    for workstream in chosen(app, &app.dirs()?, workstream)? {
+        for &status in statuses {
+            let found = load_queue::<T>(&workstream.dir, status)?;
+            entries.extend(found.into_iter().map(|it| (workstream.meta.id.clone(), status, it)));
+        }
+    }
+    Ok(entries)
+}
+
+/// Shows the entry with this id, whatever its status.
+pub(super) fn show_entry<T: Queued>(app: &App, id: &str, workstream: Option<&str>) -> Outcome {
+    let (_, entry): (_, T) = find_entry(app, &app.dirs()?, id, workstream, |_| Ok(()))?;
+    if app.ui.is_json() {
+        app.ui.document(&entry);
+    } else {
+        app.ui.page(&entry.render());
+    }
+    Ok(WfExit::Success)
+}
+
 /// Finds the only entry with this id whose status is accepted. If there is none, the refusal of another one's status is
 /// the error.
 pub(super) fn find_entry<T: Queued>(
@@ -32,8 +54,8 @@ pub(super) fn find_entry<T: Queued>(
     dirs: &ProjectDirs,
     id: &str,
     workstream: Option<&str>,
-    accept: impl Fn(T::Status) -> Result<(), Failure>,
-) -> Result<(Workstream, T), Failure> {
+    accept: impl Fn(T::Status) -> WfResult<()>,
+) -> WfResult<(Workstream, T)> {
     T::check_id(id).or_exit(WfExit::Config)?;
     let (mut found, mut known, mut refusal) = (Vec::new(), Vec::new(), None);
     for workstream in chosen(app, dirs, workstream)? {

@@ -2,14 +2,12 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::commands::complete::workstream_ids;
-use crate::disk::registry::is_active;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::{Workstream, is_active};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Refreshed, Tips, refresh_all};
 
@@ -65,7 +63,7 @@ pub(crate) async fn cmd_refresh(app: &App, args: &RefreshArgs) -> Outcome {
 }
 
 /// Reports a missing worktree: an error for a named workstream, a warning otherwise.
-fn missing(app: &App, workstream: &Workstream, id: Option<&str>) -> Result<(), Failure> {
+fn missing(app: &App, workstream: &Workstream, id: Option<&str>) -> WfResult<()> {
     let message = format!(
         "the worktree of {} is gone: {}",
         workstream.meta.id,

@@ -1,14 +1,12 @@
 //! `wf run`: takes the next micro-commit through all stages, once or until something needs a person.
 
 use clap::Args;
-use model::exit::WfExit;
 use model::id::WorkstreamId;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::effect_log::ProjectEffects;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::exit::{OrExit, Outcome};
+use crate::disk::{ProjectDirs, ProjectEffects};
+use crate::exit::{OrExit, Outcome, WfExit};
 use crate::flow::notify::notify;
 use crate::flow::run::{RunOptions, run as run_cycles};
 use crate::flow::stage::StageRunner;
@@ -40,14 +38,8 @@ pub(crate) async fn cmd_run(app: &App, args: &RunCycleArgs) -> Outcome {
     }
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let mode = if looped { RunMode::Loop } else { RunMode::Once };
-    let options = RunOptions {
-        dirs: &dirs,
-        id: &id,
-        mode,
-        runner: &StageRunner::new(&dirs, &app.ui)?,
-        cancel: &cancel,
-        ui: app.ui.clone(),
-    };
+    let runner = StageRunner::new(&dirs, &app.ui)?;
+    let options = RunOptions { id: &id, mode, runner: &runner, cancel: &cancel };
     let outcome = run_cycles(&options).await;
     if let (RunMode::Loop, Ok(status)) = (mode, &outcome) {
         notify_person(app, &dirs, &id, *status).await;

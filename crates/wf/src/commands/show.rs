@@ -1,14 +1,13 @@
 //! `wf show`: one run, with what is known about it.
 
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::RunArg;
 use crate::disk::event_log::describe_events;
-use crate::disk::run_dir::{REVIEW, SUMMARY, load_result};
-use crate::disk::{names_in, read_optional};
-use crate::exit::Outcome;
+use crate::disk::run_dir::{REVIEW, SUMMARY};
+use crate::disk::{load_result, names_in, read_optional};
+use crate::exit::{Outcome, WfExit};
 
 /// Shows it; as JSON, its result and its files.
 pub(crate) fn cmd_show(app: &App, arg: &RunArg) -> Outcome {

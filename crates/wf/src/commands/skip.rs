@@ -1,13 +1,12 @@
 //! `wf skip`: marks a micro-commit as done without implementing it.
 
 use clap::Args;
-use model::exit::WfExit;
 use model::id::MicroCommitId;
 use serde_json::json;
 
 use super::{App, person};
 use crate::cli::Which;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::exit::{Failure, OrExit, Outcome, WfExit};
 use crate::rules::plan::mark_done;
 use crate::rules::suggest::hint;
 
@@ -27,8 +26,7 @@ pub(crate) struct SkipArgs {
 /// Marks it and records who skipped it and why. Refused while a run is active.
 pub(crate) async fn cmd_skip(app: &App, args: &SkipArgs) -> Outcome {
     let SkipArgs { which, commit, message } = args;
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let (dirs, workstream) = app.open(which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "skip")?;
     let plan = workstream.load_plan()?;
     let id = match commit {

@@ -1,21 +1,18 @@
 //! `wf status`: a workstream with its plan, its blockers and its last run.
 
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
 use crate::disk::queue::names_of;
-use crate::disk::run_dir::load_result;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, Outcome};
+use crate::disk::{Workstream, load_result};
+use crate::exit::{Failure, Outcome, WfExit};
 use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::plan::Plan;
 use crate::rules::result::RunResult;
 use crate::rules::touched::parse_touched;
 use crate::rules::uat::{Uat, UatStatus};
 
-/// Data of the page.
 struct StatusView {
     workstream: Workstream,
     plan: Result<Plan, String>,
@@ -26,10 +23,8 @@ struct StatusView {
     last: Option<RunResult>,
 }
 
-/// Shows it.
 pub(crate) fn cmd_status(app: &App, which: &Which) -> Outcome {
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let (dirs, workstream) = app.open(which)?;
     let mut uats = Vec::new();
     for status in UatStatus::ALL {
         uats.push((status, names_of::<Uat>(&workstream.dir, status)?));

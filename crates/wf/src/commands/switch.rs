@@ -2,12 +2,11 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::commands::complete::workstream_ids;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, WfExit};
 
 /// Set the default workstream of commands
 #[derive(Debug, Args)]
@@ -17,7 +16,6 @@ pub(crate) struct UseArgs {
     id: String,
 }
 
-/// Chooses it.
 pub(crate) fn cmd_use(app: &App, UseArgs { id }: &UseArgs) -> Outcome {
     let dirs = app.dirs()?;
     let workstream = dirs.find_workstream(id)?;

@@ -2,16 +2,15 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use model::exit::WfExit;
 use serde_json::json;
 
-use super::queue::{chosen, find_entry};
+use super::queue::{find_entry, list_entries, show_entry};
 use super::{App, person};
 use crate::commands::complete::{uat_ids, workstream_ids};
-use crate::disk::queue::{QueueEntry, load_queue, move_entry};
-use crate::exit::{Failure, Outcome};
+use crate::disk::queue::{QueueEntry, move_entry};
+use crate::exit::{Failure, Outcome, WfExit};
 use crate::flow::gate::update_status;
-use crate::rules::uat::{Uat, UatStatus, render_uat};
+use crate::rules::uat::{Uat, UatStatus};
 
 /// Acceptance tests that wait for a person.
 #[derive(Debug, Subcommand)]
@@ -50,28 +49,20 @@ pub(crate) struct UatArg {
     workstream: Option<String>,
 }
 
-/// Lists, shows, passes or fails acceptance tests.
 pub(crate) async fn cmd_uat(app: &App, command: UatCommand) -> Outcome {
     match command {
         UatCommand::List { workstream, all } => list(app, workstream.as_deref(), all),
-        UatCommand::Show(which) => show(app, &which),
-        UatCommand::Pass(which) => pass(app, &which).await,
+        UatCommand::Show(which) => show_entry::<Uat>(app, &which.id, which.workstream.as_deref()),
+        UatCommand::Pass(which) => {
+            judge(app, &which, |uat| uat.passed(person(), host::clock::now())).await
+        }
         UatCommand::Fail { which, issues } => fail(app, &which, issues).await,
     }
 }
 
-/// Lists acceptance tests.
 fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
-    let dirs = app.dirs()?;
     let statuses: &[UatStatus] = if all { &UatStatus::ALL } else { &[UatStatus::Pending] };
-    let mut entries = Vec::new();
-    for workstream in chosen(app, &dirs, workstream)? {
-        for &status in statuses {
-            for entry in load_queue::<Uat>(&workstream.dir, status)? {
-                entries.push((workstream.meta.id.clone(), status, entry));
-            }
-        }
-    }
+    let entries = list_entries::<Uat>(app, workstream, statuses)?;
     if app.ui.is_json() {
         let rows: Vec<_> = entries
             .iter()
@@ -103,24 +94,6 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// Shows an acceptance test.
-fn show(app: &App, which: &UatArg) -> Outcome {
-    let (_, uat): (_, Uat) =
-        find_entry(app, &app.dirs()?, &which.id, which.workstream.as_deref(), |_| Ok(()))?;
-    if app.ui.is_json() {
-        app.ui.document(&uat);
-    } else {
-        app.ui.page(&render_uat(&uat));
-    }
-    Ok(WfExit::Success)
-}
-
-/// Accepts.
-async fn pass(app: &App, which: &UatArg) -> Outcome {
-    judge(app, which, |uat| uat.passed(person(), host::clock::now())).await
-}
-
-/// Fails an acceptance test with its issues.
 async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
     if issues.iter().any(|issue| issue.trim().is_empty()) {
         return Err(Failure::usage("an issue is empty; say what is wrong"));

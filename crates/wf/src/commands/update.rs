@@ -2,13 +2,12 @@
 
 use clap::Args;
 use merge::resolver::decide::TrustThreshold;
-use model::exit::WfExit;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::workstream::Workstream;
-use crate::exit::Outcome;
+use crate::disk::Workstream;
+use crate::exit::{Outcome, WfExit};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh};
 use crate::flow::update::{Updated, render_receipt, update};
@@ -25,14 +24,12 @@ pub(crate) struct UpdateArgs {
 
 /// Updates. Refused while a run is active.
 pub(crate) async fn cmd_update(app: &App, args: &UpdateArgs) -> Outcome {
-    let (which, trust) = (&args.which, args.trust);
-    let dirs = app.dirs()?;
-    let workstream = app.workstream(&dirs, which)?;
+    let (dirs, workstream) = app.open(&args.which)?;
     let product = open_product(&dirs).await?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "update")?;
     let _lock = dirs.lock_global(&format!("update {}", workstream.meta.id)).await?;
     let mut workstream = Workstream::load_dir(&workstream.dir)?;
-    let updated = update(&dirs, &product, &workstream, trust).await?;
+    let updated = update(&dirs, &product, &workstream, args.trust).await?;
     // Which files are the workstream's own depends on what it was merged with.
     refresh(&product, &Tips::observe(&product).await?, &mut workstream).await?;
     dirs.write_active()?;

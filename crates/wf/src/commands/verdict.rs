@@ -1,26 +1,21 @@
 //! `wf approve` and `wf reject`: a person's word on the last micro-commit, where the profile wants people to see every one
 
 use clap::Args;
-use model::exit::WfExit;
 use model::id::MicroCommitId;
 use serde_json::json;
 
 use super::{App, person};
 use crate::cli::Which;
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::rejection::{Rejection, add_rejection};
-use crate::disk::run_dir::{list_runs, load_result};
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, Outcome};
+use crate::disk::{ProjectDirs, Workstream, list_runs, load_result};
+use crate::exit::{Failure, Outcome, WfExit, WfResult};
 use crate::rules::meta::stamp;
 use crate::rules::pipeline::RunOutcome;
 use crate::rules::plan::mark_undone;
 use crate::rules::status::WorkstreamStatus;
 
-/// Records the approval of the last micro-commit.
 pub(crate) async fn cmd_approve(app: &App, which: &Which) -> Outcome {
-    let dirs = app.dirs()?;
-    let mut workstream = app.workstream(&dirs, which)?;
+    let (dirs, mut workstream) = app.open(which)?;
     let (commit, sha) = last_accepted(&dirs, &workstream)?;
     let _lock = dirs.lock_global(&format!("approve {}", workstream.meta.id)).await?;
     workstream.change(&[("APPROVED_SHA", &sha)])?;
@@ -36,25 +31,20 @@ pub(crate) async fn cmd_approve(app: &App, which: &Which) -> Outcome {
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
     /// Reason, for the agent
     #[arg(long, short, value_name = "TEXT")]
-    message: String,
-}
-
-/// Rejects the last micro-commit.
-pub(crate) async fn cmd_reject(app: &App, args: &RejectArgs) -> Outcome {
-    reject(app, &args.which, &args.message).await
+    pub(super) message: String,
 }
 
 /// Marks the last micro-commit as not done and records the reason for the agent's next attempt. Its commits stay on the
 /// branch.
-pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
-    if words.trim().is_empty() {
+pub(crate) async fn cmd_reject(app: &App, args: &RejectArgs) -> Outcome {
+    let message = &args.message;
+    if message.trim().is_empty() {
         return Err(Failure::usage("give a reason for the agent: -m REASON"));
     }
-    let dirs = app.dirs()?;
-    let mut workstream = app.workstream(&dirs, which)?;
+    let (dirs, mut workstream) = app.open(&args.which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "reject")?;
     workstream = Workstream::load_dir(&workstream.dir)?;
     if workstream.meta.status == WorkstreamStatus::Done {
@@ -65,7 +55,7 @@ pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     let rejection = Rejection {
         commit: commit.clone(),
         sha,
-        message: words.to_owned(),
+        message: message.clone(),
         by: person(),
         at: stamp(host::clock::now()),
     };
@@ -77,7 +67,7 @@ pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
     let changes =
         [("STATUS", WorkstreamStatus::Implement.word()), ("BLOCKED_BY", ""), ("APPROVED_SHA", "")];
     workstream.change(&changes)?;
-    workstream.note(&format!("{} rejected {commit}: {words}", person()), host::clock::now())?;
+    workstream.note(&format!("{} rejected {commit}: {message}", person()), host::clock::now())?;
     dirs.write_active()?;
     let id = &workstream.meta.id;
     app.ui.line(&format!("Rejected {commit}"));
@@ -87,10 +77,7 @@ pub(super) async fn reject(app: &App, which: &Which, words: &str) -> Outcome {
 }
 
 /// Finds the last accepted micro-commit and its commit. Later runs may have accepted nothing.
-fn last_accepted(
-    dirs: &ProjectDirs,
-    workstream: &Workstream,
-) -> Result<(MicroCommitId, String), Failure> {
+fn last_accepted(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<(MicroCommitId, String)> {
     let id = &workstream.meta.id;
     let nothing = || Failure::usage(format!("{id} has accepted no micro-commit yet"));
     let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?.to_string();

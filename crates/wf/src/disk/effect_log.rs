@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::chain::{ChainHead, ChainLine, verify_chain};
-use model::exit::WfExit;
 use model::id::WorkstreamId;
 use model::redact::Redactor;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
@@ -16,8 +15,8 @@ use serde_json::json;
 
 use super::project_dirs::ProjectDirs;
 use super::secrets::load_secrets;
-use super::{DiskError, make_dir, read_optional};
-use crate::exit::{Failure, OrExit};
+use super::{DiskError, DiskResult, make_dir, read_optional};
+use crate::exit::{OrExit, WfExit, WfResult};
 
 /// Time limit for another command that appends a line.
 const WAIT: Duration = Duration::from_secs(10);
@@ -27,13 +26,10 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Effect<'a> {
     /// Kind of the effect, such as `branch.push`.
     pub(crate) op: &'static str,
-    /// The branch, pull request or receiver.
     pub(crate) target: &'a str,
-    /// The workstream that it belongs to, if it is one.
     pub(crate) workstream: Option<&'a WorkstreamId>,
 }
 
-/// An intent without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnfinishedEffect {
     pub(crate) op: String,
@@ -41,7 +37,6 @@ pub(crate) struct UnfinishedEffect {
     pub(crate) workstream: String,
 }
 
-/// The operation log of a project.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectEffects {
     path: PathBuf,
@@ -49,7 +44,6 @@ pub(crate) struct ProjectEffects {
     redactor: Arc<Redactor>,
 }
 
-/// A line of the log.
 #[derive(Debug, Deserialize)]
 struct EffectLine {
     seq: u64,
@@ -72,7 +66,7 @@ impl ChainLine for EffectLine {
 }
 
 impl ProjectEffects {
-    pub(crate) fn of(dirs: &ProjectDirs) -> Result<Self, Failure> {
+    pub(crate) fn of(dirs: &ProjectDirs) -> WfResult<Self> {
         make_dir(&dirs.state_dir())?;
         let project = &dirs.project.name;
         Ok(Self {
@@ -87,7 +81,7 @@ impl ProjectEffects {
         &self,
         effect: Effect<'_>,
         act: impl Future<Output = Result<T, E>>,
-    ) -> Result<Result<T, E>, Failure> {
+    ) -> WfResult<Result<T, E>> {
         self.append(effect, OperationOutcome::Intended)?;
         host::failpoint::hit(&format!("wf-{}-intended", effect.op));
         let done = act.await;
@@ -99,7 +93,7 @@ impl ProjectEffects {
 
     /// Records the outcome of an effect that an interrupted command had performed: its result is there, and its intent
     /// has no outcome.
-    pub(crate) fn confirm(&self, effect: Effect<'_>) -> Result<(), Failure> {
+    pub(crate) fn confirm(&self, effect: Effect<'_>) -> WfResult<()> {
         let is_it = |open: &UnfinishedEffect| open.op == effect.op && open.target == effect.target;
         match self.unfinished()?.iter().any(is_it) {
             true => self.append(effect, OperationOutcome::Done),
@@ -108,7 +102,7 @@ impl ProjectEffects {
     }
 
     /// Appends one line. The log is open only for this moment, because another command may append meanwhile.
-    fn append(&self, effect: Effect<'_>, outcome: OperationOutcome) -> Result<(), Failure> {
+    fn append(&self, effect: Effect<'_>, outcome: OperationOutcome) -> WfResult<()> {
         let redactor = Arc::clone(&self.redactor);
         let log = OperationLog::open_shared(&self.path, &self.seed, redactor, WAIT);
         let log = log.or_exit(WfExit::General)?;
@@ -118,7 +112,7 @@ impl ProjectEffects {
     }
 
     /// Lists the intents without an outcome. A later outcome of the same effect settles all earlier intents.
-    pub(crate) fn unfinished(&self) -> Result<Vec<UnfinishedEffect>, DiskError> {
+    pub(crate) fn unfinished(&self) -> DiskResult<Vec<UnfinishedEffect>> {
         let bytes = read_optional(&self.path)?.unwrap_or_default();
         let genesis = ChainHead::genesis(self.seed.as_bytes());
         let chain =

@@ -11,7 +11,7 @@ use model::chain::{BareLine, ChainDefect, ChainHead, verify_chain};
 use serde::Serialize;
 
 use super::run_dir::{EVENTS, WfRunDir};
-use super::{DiskError, read_optional};
+use super::{DiskResult, read_optional};
 
 /// Events of one run. A lost line does not affect the run, so writes do not wait for the disk.
 #[derive(Debug)]
@@ -20,34 +20,27 @@ pub(crate) struct EventLog {
     head: ChainHead,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct StageEvent<'a> {
-    pub(crate) stage: &'a str,
-    pub(crate) status: &'a str,
-    /// Seconds since the start of the stage.
-    pub(crate) duration: f64,
-}
-
 #[derive(Serialize)]
 struct EventLine<'a> {
     seq: u64,
     ts: Timestamp,
     prev: &'a str,
-    #[serde(flatten)]
-    event: StageEvent<'a>,
+    stage: &'a str,
+    status: &'a str,
+    duration: f64,
 }
 
 impl EventLog {
     /// Starts the log of a new run. Renaming the run's directory does not disturb it.
-    pub(crate) fn create(run: &WfRunDir) -> Result<Self, DiskError> {
+    pub(crate) fn create(run: &WfRunDir) -> DiskResult<Self> {
         let file = ChainFile::create(&run.file(EVENTS), Duration::ZERO)?.into_file();
         Ok(Self { file, head: genesis(run.stem()) })
     }
 
-    /// Appends an event. A failed write is ignored.
-    pub(crate) fn append(&mut self, event: StageEvent<'_>) {
-        let (seq, ts) = (self.head.seq + 1, host::clock::now());
-        let line = EventLine { seq, ts, prev: &self.head.head, event };
+    /// Appends an event, with the seconds since the start of the stage. A failed write is ignored.
+    pub(crate) fn append(&mut self, stage: &str, status: &str, duration: f64) {
+        let (seq, ts, prev) = (self.head.seq + 1, host::clock::now(), &self.head.head);
+        let line = EventLine { seq, ts, prev, stage, status, duration };
         let Ok(line) = serde_json::to_string(&line) else { return };
         if writeln!(self.file, "{line}").is_ok() {
             self.head = self.head.after(line.as_bytes());
@@ -61,7 +54,7 @@ fn genesis(stem: &str) -> ChainHead {
 }
 
 /// State of a run's event log, for people: verified, broken, or from a version that did not chain its events.
-pub(crate) fn describe_events(run: &Path) -> Result<Option<String>, DiskError> {
+pub(crate) fn describe_events(run: &Path) -> DiskResult<Option<String>> {
     let Some(bytes) = read_optional(&run.join(EVENTS))? else { return Ok(None) };
     let name = run.file_name().unwrap_or_default().to_string_lossy();
     // The topic at the end of the name has no underscore.

@@ -1,13 +1,13 @@
 //! Two kinds of lock: a workstream's, held for a whole run, and the global one of an ops directory, held for the
 //! moment in which a registry is changed. Lock files are never removed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use host::lock::{FileLock, LockKind};
 use model::id::WorkstreamId;
 
 use super::project_dirs::ProjectDirs;
-use super::{DiskError, make_dir};
+use super::{DiskResult, make_dir};
 
 impl ProjectDirs {
     /// The lock file of a workstream. It includes the project's name, because projects may share an ops directory.
@@ -20,34 +20,30 @@ impl ProjectDirs {
         host::lock::is_held(&self.workstream_lock(id)).unwrap_or(false)
     }
 
-    /// Waits for the global lock.
-    pub(crate) async fn lock_global(&self, note: &str) -> Result<FileLock, DiskError> {
-        make_dir(&self.locks_dir())?;
-        let path = self.locks_dir().join("global.lock");
-        let timeout = Self::lock_timeout()?;
-        Ok(FileLock::acquire(&path, LockKind::Exclusive { note }, timeout).await?)
+    pub(crate) async fn lock_global(&self, note: &str) -> DiskResult<FileLock> {
+        self.acquire(&self.locks_dir().join("global.lock"), note).await
     }
 
-    /// Waits for a workstream's lock.
     pub(crate) async fn lock_workstream(
         &self,
         id: &WorkstreamId,
         note: &str,
-    ) -> Result<FileLock, DiskError> {
-        make_dir(&self.locks_dir())?;
-        let timeout = Self::lock_timeout()?;
-        let path = self.workstream_lock(id);
-        Ok(FileLock::acquire(&path, LockKind::Exclusive { note }, timeout).await?)
+    ) -> DiskResult<FileLock> {
+        self.acquire(&self.workstream_lock(id), note).await
     }
 
-    /// Takes a workstream's lock if no run holds it.
+    async fn acquire(&self, path: &Path, note: &str) -> DiskResult<FileLock> {
+        make_dir(&self.locks_dir())?;
+        let timeout = Self::lock_timeout()?;
+        Ok(FileLock::acquire(path, LockKind::Exclusive { note }, timeout).await?)
+    }
+
     pub(crate) fn try_lock_workstream(
         &self,
         id: &WorkstreamId,
         note: &str,
-    ) -> Result<FileLock, DiskError> {
+    ) -> DiskResult<FileLock> {
         make_dir(&self.locks_dir())?;
-        let path = self.workstream_lock(id);
-        Ok(FileLock::try_acquire(&path, LockKind::Exclusive { note })?)
+        Ok(FileLock::try_acquire(&self.workstream_lock(id), LockKind::Exclusive { note })?)
     }
 }

@@ -4,8 +4,6 @@
 
 pub(crate) mod effect_log;
 pub(crate) mod event_log;
-pub(crate) mod implemented;
-pub(crate) mod journal;
 pub(crate) mod lock;
 pub(crate) mod project_dirs;
 pub(crate) mod question;
@@ -15,13 +13,21 @@ pub(crate) mod rejection;
 pub(crate) mod run_dir;
 pub(crate) mod secrets;
 mod spread;
-pub(crate) mod state_file;
+mod state_file;
 pub(crate) mod touched;
 pub(crate) mod uat;
 pub(crate) mod workflow;
 pub(crate) mod workstream;
 
+pub(crate) use effect_log::{Effect, ProjectEffects};
+pub(crate) use project_dirs::ProjectDirs;
+pub(crate) use registry::is_active;
+pub(crate) use run_dir::{WfRunDir, list_runs, load_result};
+pub(crate) use secrets::load_secrets;
 pub(crate) use spread::spread;
+pub(crate) use state_file::{Implemented, OpenRun, StateFile};
+pub(crate) use workflow::Workflow;
+pub(crate) use workstream::Workstream;
 
 use std::fs;
 use std::io;
@@ -38,7 +44,6 @@ use crate::rules::schema::Schema;
 /// The mode of files that a project's people may all read.
 pub(crate) const SHARED: u32 = 0o644;
 
-/// Error of a file or a setting.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskError {
     #[error("could not {action} {path}", path = path.display())]
@@ -56,6 +61,8 @@ pub(crate) enum DiskError {
     #[error("{0}")]
     Setting(String),
 }
+
+pub(crate) type DiskResult<T> = Result<T, DiskError>;
 
 impl DiskError {
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -81,39 +88,34 @@ impl DiskError {
     }
 }
 
-/// Reads an env file; none if there is none.
-pub(crate) fn load_env(path: &Path) -> Result<Option<EnvFile>, DiskError> {
+pub(crate) fn load_env(path: &Path) -> DiskResult<Option<EnvFile>> {
     load_as(path, EnvFile::parse_bytes)
 }
 
-/// Reads a text; none if there is no file.
-pub(crate) fn load_text(path: &Path) -> Result<Option<String>, DiskError> {
+pub(crate) fn load_text(path: &Path) -> DiskResult<Option<String>> {
     load_as(path, |bytes| std::str::from_utf8(bytes).map(str::to_owned))
 }
 
-/// Reads a JSON file without a schema; none if there is none.
-pub(crate) fn load_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, DiskError> {
+pub(crate) fn load_json<T: DeserializeOwned>(path: &Path) -> DiskResult<Option<T>> {
     load_as(path, |bytes| serde_json::from_slice(bytes))
 }
 
-/// Reads a JSON file that keeps a schema; none if there is none.
 pub(crate) fn load_document<T: DeserializeOwned>(
     path: &Path,
     schema: Schema,
-) -> Result<Option<T>, DiskError> {
+) -> DiskResult<Option<T>> {
     load_as(path, |bytes| schema.read(bytes))
 }
 
 fn load_as<T, E: ToString>(
     path: &Path,
     parse: impl FnOnce(&[u8]) -> Result<T, E>,
-) -> Result<Option<T>, DiskError> {
+) -> DiskResult<Option<T>> {
     let Some(bytes) = read_optional(path)? else { return Ok(None) };
     parse(&bytes).map(Some).map_err(DiskError::in_file(path))
 }
 
-/// Reads a file; none if there is none.
-pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
+pub(crate) fn read_optional(path: &Path) -> DiskResult<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -121,25 +123,23 @@ pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
     }
 }
 
-pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> DiskResult<()> {
     Ok(host::file::write_atomic(path, bytes, SHARED)?)
 }
 
 /// Replaces a derived file if its content changed, without waiting for the disk.
-pub(crate) fn save_derived(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+pub(crate) fn save_derived(path: &Path, bytes: &[u8]) -> DiskResult<()> {
     if read_optional(path)?.as_deref() == Some(bytes) {
         return Ok(());
     }
     Ok(host::file::write_transient(path, bytes, SHARED)?)
 }
 
-/// Makes a folder and those above it.
-pub(crate) fn make_dir(path: &Path) -> Result<(), DiskError> {
+pub(crate) fn make_dir(path: &Path) -> DiskResult<()> {
     fs::create_dir_all(path).map_err(DiskError::io("make the folder", path))
 }
 
-/// Removes a file that may be gone already.
-pub(crate) fn remove_optional(path: &Path) -> Result<(), DiskError> {
+pub(crate) fn remove_optional(path: &Path) -> DiskResult<()> {
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -148,7 +148,7 @@ pub(crate) fn remove_optional(path: &Path) -> Result<(), DiskError> {
 }
 
 /// The names in a folder, sorted; none if there is no such folder.
-pub(crate) fn names_in(dir: &Path) -> Result<Vec<String>, DiskError> {
+pub(crate) fn names_in(dir: &Path) -> DiskResult<Vec<String>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -7,42 +7,32 @@ use model::id::WorkstreamId;
 use shell::ui::Volume;
 
 use super::workflow::Workflow;
-use super::{DiskError, load_env, names_in};
-use crate::rules::choose::{ProjectCandidate, ProjectQuery, choose_project};
+use super::{DiskError, DiskResult, load_env, names_in};
+use crate::rules::choose::{ProjectCandidate, choose_project};
 use crate::rules::profile::{Profile, parse_known};
 use crate::rules::project::Project;
 
-/// The variable that names the runtime directory.
 pub(crate) const OPS_VARIABLE: &str = "AOS_OPS_DIR";
-/// The variable that names the project.
 pub(crate) const PROJECT_VARIABLE: &str = "AOS_PROJECT";
 const TIMEOUT_VARIABLE: &str = "AOS_LOCK_TIMEOUT";
 pub(crate) const LOG_VARIABLE: &str = "AOS_LOG_LEVEL";
 const DEFAULT_TIMEOUT_SECS: u64 = 600;
-/// A project's profile.
 pub(crate) const PROFILE_ENV: &str = "project_profile.env";
-/// The rendered profile.
 pub(crate) const PROFILE_PAGE: &str = "project_profile.md";
-/// The table of active workstreams.
 pub(crate) const ACTIVE: &str = "ACTIVE_WORKSTREAMS.md";
-/// The folder of closed workstreams.
 pub(crate) const CLOSED: &str = "_closed";
 
-/// A project with its directories.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectDirs {
     pub(crate) project: Project,
     /// Its folder in the workflow repository.
     pub(crate) dir: PathBuf,
-    /// Its runtime directory.
     pub(crate) ops: PathBuf,
-    /// Warnings to print.
     pub(crate) warnings: Vec<String>,
 }
 
 impl ProjectDirs {
-    /// Chooses the project and opens it.
-    pub(crate) fn resolve(flag: Option<&str>, here: &Path) -> Result<Self, DiskError> {
+    pub(crate) fn resolve(flag: Option<&str>, here: &Path) -> DiskResult<Self> {
         let workflow = Workflow::find(here)?.ok_or_else(|| {
             DiskError::Setting(format!(
                 "no workflow repository found; make one: wf interview, or set {}",
@@ -52,15 +42,14 @@ impl ProjectDirs {
         let names = workflow.project_names()?;
         let variable = host::env::var(PROJECT_VARIABLE);
         // With an explicit name the other projects need not be read.
-        let said = flag.or(variable.as_deref().filter(|name| !name.is_empty()));
-        let known = candidates(&workflow, &names, said.is_none(), here)?;
-        let query = ProjectQuery { flag, variable: variable.as_deref(), here };
-        let name = choose_project(&query, &known)
+        let named = flag.or(variable.as_deref().filter(|name| !name.is_empty()));
+        let known = candidates(&workflow, &names, named.is_none(), here)?;
+        let name = choose_project(flag, variable.as_deref(), here, &known)
             .map_err(|error| DiskError::Setting(error.to_string()))?;
         Self::open(&workflow, &name)
     }
 
-    pub(crate) fn open(workflow: &Workflow, name: &str) -> Result<Self, DiskError> {
+    pub(crate) fn open(workflow: &Workflow, name: &str) -> DiskResult<Self> {
         let (project, warnings) = workflow.load_project(name)?;
         let ops = ops_of(workflow, &project)?;
         Ok(Self { dir: workflow.project_dir(name), project, ops, warnings })
@@ -113,7 +102,7 @@ impl ProjectDirs {
     }
 
     /// Reads the profile. The warnings name unknown keys.
-    pub(crate) fn load_profile(&self) -> Result<(Profile, Vec<String>), DiskError> {
+    pub(crate) fn load_profile(&self) -> DiskResult<(Profile, Vec<String>)> {
         let path = self.dir.join(PROFILE_ENV);
         let file = load_env(&path)?.unwrap_or_default();
         let (profile, known) = parse_known(&file).map_err(DiskError::in_file(&path))?;
@@ -122,8 +111,7 @@ impl ProjectDirs {
         Ok((profile, warnings.collect()))
     }
 
-    /// Time limit for waiting for a lock.
-    pub(crate) fn lock_timeout() -> Result<Duration, DiskError> {
+    pub(crate) fn lock_timeout() -> DiskResult<Duration> {
         let Some(text) = host::env::var(TIMEOUT_VARIABLE) else {
             return Ok(Duration::from_secs(DEFAULT_TIMEOUT_SECS));
         };
@@ -134,8 +122,8 @@ impl ProjectDirs {
     }
 }
 
-/// How much is printed besides results: the flag asks for quiet, the variable for a level.
-pub(crate) fn log_volume() -> Result<Volume, DiskError> {
+/// Volume of what is printed besides results, by the variable.
+pub(crate) fn log_volume() -> DiskResult<Volume> {
     match host::env::var(LOG_VARIABLE).as_deref() {
         None | Some("" | "debug" | "info") => Ok(Volume::Normal),
         Some("warn") => Ok(Volume::Warnings),
@@ -146,7 +134,7 @@ pub(crate) fn log_volume() -> Result<Volume, DiskError> {
     }
 }
 
-fn ops_of(workflow: &Workflow, project: &Project) -> Result<PathBuf, DiskError> {
+fn ops_of(workflow: &Workflow, project: &Project) -> DiskResult<PathBuf> {
     let variable = host::env::var_os(OPS_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     if variable.as_ref().is_some_and(|dir| !dir.is_absolute()) {
         return Err(DiskError::Setting(format!("{OPS_VARIABLE} must be an absolute path")));
@@ -161,7 +149,7 @@ fn candidates(
     names: &[String],
     with_folders: bool,
     here: &Path,
-) -> Result<Vec<ProjectCandidate>, DiskError> {
+) -> DiskResult<Vec<ProjectCandidate>> {
     let mut found = Vec::new();
     for name in names {
         let mut folders = Vec::new();
@@ -182,7 +170,7 @@ fn worktree_around(
     workflow: &Workflow,
     project: &Project,
     here: &Path,
-) -> Result<Option<PathBuf>, DiskError> {
+) -> DiskResult<Option<PathBuf>> {
     let worktrees = real(&ops_of(workflow, project)?.join("worktrees"));
     let Ok(rest) = here.strip_prefix(&worktrees) else { return Ok(None) };
     let Some(id) = rest.components().next() else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use model::id::{ClarificationId, IdError};
 
-use super::DiskError;
+use super::DiskResult;
 use super::project_dirs::ProjectDirs;
 use super::queue::{QueueEntry, Queued, load_queue, next_number, save_entry};
 use super::workstream::Workstream;
@@ -43,7 +43,7 @@ impl Queued for Clarification {
 }
 
 /// Lists the questions that block the work: blocking ones, and unreadable ones, because one of those may be blocking.
-pub(crate) fn blocking_questions(workstream: &Path) -> Result<Vec<String>, DiskError> {
+pub(crate) fn blocking_questions(workstream: &Path) -> DiskResult<Vec<String>> {
     let pending = load_queue(workstream, ClarificationStatus::Pending)?;
     let blocks = |entry: &&QueueEntry<Clarification>| match entry {
         QueueEntry::Good(question) => question.is_blocking(),
@@ -58,7 +58,7 @@ pub(crate) fn ask(
     workstream: &Workstream,
     question: NewQuestion,
     now: Timestamp,
-) -> Result<Clarification, DiskError> {
+) -> DiskResult<Clarification> {
     let id = ClarificationId::numbered(next_number::<Clarification>(dirs)?);
     let question = Clarification::new(id, &workstream.meta.id, question, now);
     save_entry(&workstream.dir, &question)?;

@@ -10,14 +10,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::project_dirs::ProjectDirs;
-use super::{DiskError, make_dir, names_in, read_optional, remove_optional, save};
+use super::{DiskResult, make_dir, names_in, read_optional, remove_optional, save};
 use crate::rules::schema::{Schema, render_json};
 
 /// A question or an acceptance test.
 pub(crate) trait Queued: Serialize + DeserializeOwned {
     type Status: Copy + PartialEq + 'static;
     const NOUN: &'static str;
-    /// Start of the file names.
     const PREFIX: &'static str;
     const SCHEMA: Schema;
     /// The folder of each status, relative to the workstream; that of the pending ones comes first.
@@ -26,22 +25,17 @@ pub(crate) trait Queued: Serialize + DeserializeOwned {
     fn check_id(text: &str) -> Result<(), IdError>;
     fn id(&self) -> &str;
     fn status(&self) -> Self::Status;
-    /// Renders the Markdown page.
     fn render(&self) -> String;
 }
 
+/// An entry that can be read, or the name of its file without the extension and the problem.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum QueueEntry<T> {
     Good(T),
-    /// The file's name without its extension, and the problem.
-    Bad {
-        name: String,
-        problem: String,
-    },
+    Bad { name: String, problem: String },
 }
 
 impl<T: Queued> QueueEntry<T> {
-    /// The id of an entry, readable or not.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Good(value) => value.id(),
@@ -54,7 +48,7 @@ impl<T: Queued> QueueEntry<T> {
 pub(crate) fn load_queue<T: Queued>(
     workstream: &Path,
     status: T::Status,
-) -> Result<Vec<QueueEntry<T>>, DiskError> {
+) -> DiskResult<Vec<QueueEntry<T>>> {
     let mut entries = load_folder(&workstream.join(folder_of::<T>(status)))?;
     if let [(pending, _), settled @ ..] = T::FOLDERS
         && *pending == status
@@ -67,16 +61,12 @@ pub(crate) fn load_queue<T: Queued>(
     Ok(entries)
 }
 
-/// The ids of the entries of a status, readable or not.
-pub(crate) fn names_of<T: Queued>(
-    workstream: &Path,
-    status: T::Status,
-) -> Result<Vec<String>, DiskError> {
+pub(crate) fn names_of<T: Queued>(workstream: &Path, status: T::Status) -> DiskResult<Vec<String>> {
     let entries = load_queue::<T>(workstream, status)?;
     Ok(entries.iter().map(|entry| entry.name().to_owned()).collect())
 }
 
-fn load_folder<T: Queued>(dir: &Path) -> Result<Vec<QueueEntry<T>>, DiskError> {
+fn load_folder<T: Queued>(dir: &Path) -> DiskResult<Vec<QueueEntry<T>>> {
     let names = names_in(dir)?;
     let mut entries = Vec::new();
     for name in names.iter().filter(|name| name.starts_with(T::PREFIX)) {
@@ -101,8 +91,7 @@ fn folder_of<T: Queued>(status: T::Status) -> &'static str {
     found.map_or("", |(_, folder)| folder)
 }
 
-/// Writes an entry and its page to the folder of its status.
-pub(crate) fn save_entry<T: Queued>(workstream: &Path, value: &T) -> Result<(), DiskError> {
+pub(crate) fn save_entry<T: Queued>(workstream: &Path, value: &T) -> DiskResult<()> {
     let (dir, id) = (workstream.join(folder_of::<T>(value.status())), value.id());
     make_dir(&dir)?;
     // The page first: the entry exists once its JSON does.
@@ -110,12 +99,11 @@ pub(crate) fn save_entry<T: Queued>(workstream: &Path, value: &T) -> Result<(), 
     save(&dir.join(format!("{id}.json")), render_json(value).as_bytes())
 }
 
-/// Moves an entry to the folder of its status.
 pub(crate) fn move_entry<T: Queued>(
     workstream: &Path,
     from: T::Status,
     value: &T,
-) -> Result<(), DiskError> {
+) -> DiskResult<()> {
     save_entry(workstream, value)?;
     let (dir, id) = (workstream.join(folder_of::<T>(from)), value.id());
     remove_optional(&dir.join(format!("{id}.json")))?;
@@ -123,7 +111,7 @@ pub(crate) fn move_entry<T: Queued>(
 }
 
 /// The next number of the project. Closed workstreams count too, so that no number repeats.
-pub(crate) fn next_number<T: Queued>(dirs: &ProjectDirs) -> Result<u32, DiskError> {
+pub(crate) fn next_number<T: Queued>(dirs: &ProjectDirs) -> DiskResult<u32> {
     // Names such as `CLQ-007.json`.
     let number = |name: &String| -> Option<u32> {
         name.strip_prefix(T::PREFIX)?.split('.').next()?.parse().ok()

@@ -3,7 +3,7 @@
 use super::project_dirs::{ACTIVE, ProjectDirs};
 use super::touched::TouchedLists;
 use super::workstream::Workstream;
-use super::{DiskError, save_derived};
+use super::{DiskError, DiskResult, save_derived};
 use crate::rules::active::{ActiveRow, render_active};
 use crate::rules::status::WorkstreamStatus;
 use crate::rules::touched::parse_touched;
@@ -11,14 +11,14 @@ use crate::rules::touched::parse_touched;
 impl ProjectDirs {
     /// Writes the table without the workstreams that cannot be read, and returns their errors. The caller holds the global
     /// lock.
-    pub(crate) fn write_active(&self) -> Result<Vec<DiskError>, DiskError> {
+    pub(crate) fn write_active(&self) -> DiskResult<Vec<DiskError>> {
         let (workstreams, faults) = self.load_workstreams()?;
         self.write_active_of(&workstreams)?;
         Ok(faults)
     }
 
     /// Writes the table of these workstreams, which were read under the global lock.
-    pub(crate) fn write_active_of(&self, workstreams: &[Workstream]) -> Result<(), DiskError> {
+    pub(crate) fn write_active_of(&self, workstreams: &[Workstream]) -> DiskResult<()> {
         let active: Vec<&Workstream> = workstreams.iter().filter(|ws| is_active(ws)).collect();
         let touched = TouchedLists::load(&active)?;
         let rows: Vec<ActiveRow<'_>> = active
@@ -34,7 +34,6 @@ impl ProjectDirs {
     }
 }
 
-/// Reports whether a workstream is not done yet.
 pub(crate) fn is_active(workstream: &Workstream) -> bool {
     workstream.meta.status != WorkstreamStatus::Done
 }

@@ -5,12 +5,11 @@ use std::path::Path;
 use model::id::MicroCommitId;
 use serde::{Deserialize, Serialize};
 
-use super::{DiskError, load_json, save};
+use super::{DiskResult, load_json, save};
 use crate::rules::schema::render_json;
 
 const FILE: &str = "rejections.json";
 
-/// One rejected micro-commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rejection {
     pub(crate) commit: MicroCommitId,
@@ -21,13 +20,12 @@ pub(crate) struct Rejection {
     pub(crate) at: String,
 }
 
-/// Reads the rejections of a workstream, oldest first.
-pub(crate) fn load_rejections(workstream: &Path) -> Result<Vec<Rejection>, DiskError> {
+pub(crate) fn load_rejections(workstream: &Path) -> DiskResult<Vec<Rejection>> {
     Ok(load_json(&workstream.join(FILE))?.unwrap_or_default())
 }
 
 /// Adds one; the caller holds the global lock.
-pub(crate) fn add_rejection(workstream: &Path, rejection: Rejection) -> Result<(), DiskError> {
+pub(crate) fn add_rejection(workstream: &Path, rejection: Rejection) -> DiskResult<()> {
     let mut all = load_rejections(workstream)?;
     all.push(rejection);
     save(&workstream.join(FILE), render_json(&all).as_bytes())

@@ -7,7 +7,7 @@ use host::file::FileError;
 use host::lock::{FileLock, LockKind, holder_of, is_held};
 use jiff::Timestamp;
 
-use super::{DiskError, load_document, make_dir, names_in};
+use super::{DiskError, DiskResult, load_document, make_dir, names_in};
 use crate::rules::result::RunResult;
 use crate::rules::run_id::{RunTopic, run_name};
 use crate::rules::schema::Schema;
@@ -25,10 +25,8 @@ pub(crate) const EVENTS: &str = "run.jsonl";
 /// Locked by the process of a run while it lives; its note names the owner.
 const RUN_LOCK: &str = "run.lock";
 
-/// Limit on runs of one workstream in the same second.
 const MAX_ATTEMPTS: u32 = 1000;
 
-/// The directory of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WfRunDir {
     root: PathBuf,
@@ -38,7 +36,7 @@ pub(crate) struct WfRunDir {
 
 impl WfRunDir {
     /// Creates the directory of a run whose micro-commit is not known yet.
-    pub(crate) fn create(root: &Path, stem: &str) -> Result<Self, DiskError> {
+    pub(crate) fn create(root: &Path, stem: &str) -> DiskResult<Self> {
         make_dir(root)?;
         let name = make_exclusive(root, stem, RunTopic::Pending)?;
         Ok(Self { root: root.to_path_buf(), stem: stem.to_owned(), name })
@@ -46,7 +44,7 @@ impl WfRunDir {
 
     /// Renames the directory after its topic. The new directory is created first, so that no two runs get the same name;
     /// moving the old one onto it is one atomic step.
-    pub(crate) fn set_topic(&mut self, topic: RunTopic<'_>) -> Result<(), DiskError> {
+    pub(crate) fn set_topic(&mut self, topic: RunTopic<'_>) -> DiskResult<()> {
         let name = make_exclusive(&self.root, &self.stem, topic)?;
         let (from, to) = (self.path(), self.root.join(&name));
         fs::rename(&from, &to).map_err(DiskError::io("rename", &from))?;
@@ -54,18 +52,16 @@ impl WfRunDir {
         Ok(())
     }
 
-    /// Opens an existing directory.
     pub(crate) fn reopen(root: &Path, stem: &str, name: &str) -> Self {
         Self { root: root.to_path_buf(), stem: stem.to_owned(), name: name.to_owned() }
     }
 
     /// Locks the directory for this process, with `owner` as the note.
-    pub(crate) fn hold(&self, owner: &str) -> Result<FileLock, DiskError> {
+    pub(crate) fn hold(&self, owner: &str) -> DiskResult<FileLock> {
         let kind = LockKind::Exclusive { note: owner };
         Ok(FileLock::try_acquire(&self.file(RUN_LOCK), kind)?)
     }
 
-    /// Reports whether the directory still has its temporary name.
     pub(crate) fn is_pending(&self) -> bool {
         self.name.starts_with(&run_name(&self.stem, RunTopic::Pending, 1))
     }
@@ -87,7 +83,7 @@ impl WfRunDir {
     }
 }
 
-fn make_exclusive(root: &Path, stem: &str, topic: RunTopic<'_>) -> Result<String, DiskError> {
+fn make_exclusive(root: &Path, stem: &str, topic: RunTopic<'_>) -> DiskResult<String> {
     for attempt in 1..=MAX_ATTEMPTS {
         let name = run_name(stem, topic, attempt);
         match host::file::create_dir_exclusive(&root.join(&name)) {
@@ -100,7 +96,7 @@ fn make_exclusive(root: &Path, stem: &str, topic: RunTopic<'_>) -> Result<String
 }
 
 /// The directories of runs, newest first, by name.
-pub(crate) fn list_runs(root: &Path) -> Result<Vec<String>, DiskError> {
+pub(crate) fn list_runs(root: &Path) -> DiskResult<Vec<String>> {
     let mut names = names_in(root)?;
     names.retain(|name| root.join(name).is_dir());
     names.reverse();
@@ -108,10 +104,7 @@ pub(crate) fn list_runs(root: &Path) -> Result<Vec<String>, DiskError> {
 }
 
 /// Lists the runs of `owner` whose process died before they were renamed, with their start times.
-pub(crate) fn list_abandoned(
-    root: &Path,
-    owner: &str,
-) -> Result<Vec<(WfRunDir, Timestamp)>, DiskError> {
+pub(crate) fn list_abandoned(root: &Path, owner: &str) -> DiskResult<Vec<(WfRunDir, Timestamp)>> {
     let mut found = Vec::new();
     for name in list_runs(root)? {
         let Some((stem, _)) = name.rsplit_once("_pending") else { continue };
@@ -129,7 +122,7 @@ pub(crate) fn list_abandoned(
 }
 
 /// Finds a run by its name or by an unambiguous prefix.
-pub(crate) fn find_run(root: &Path, typed: &str) -> Result<PathBuf, DiskError> {
+pub(crate) fn find_run(root: &Path, typed: &str) -> DiskResult<PathBuf> {
     let names = list_runs(root)?;
     let matching: Vec<&String> = names.iter().filter(|name| name.starts_with(typed)).collect();
     match matching.as_slice() {
@@ -148,6 +141,6 @@ pub(crate) fn find_run(root: &Path, typed: &str) -> Result<PathBuf, DiskError> {
 }
 
 /// Reads a run's result; `None` while the run is active.
-pub(crate) fn load_result(run: &Path) -> Result<Option<RunResult>, DiskError> {
+pub(crate) fn load_result(run: &Path) -> DiskResult<Option<RunResult>> {
     load_document(&run.join(RESULT), Schema::Result)
 }

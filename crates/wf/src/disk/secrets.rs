@@ -1,23 +1,20 @@
 //! The secrets of an ops directory: parsed as data, never executed, used to redact records and to serve listed names.
 
-use model::exit::WfExit;
 use model::secret::Secret;
 use model::secrets_file::parse_secrets;
 
 use super::project_dirs::ProjectDirs;
 use super::{DiskError, names_in};
-use crate::exit::{Failure, OrExit};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
-/// Every value in the secrets folder.
-pub(crate) fn load_secrets(dirs: &ProjectDirs) -> Result<Vec<Secret>, Failure> {
+pub(crate) fn load_secrets(dirs: &ProjectDirs) -> WfResult<Vec<Secret>> {
     Ok(load_named(dirs)?.into_iter().map(|(_, secret)| secret).collect())
 }
 
-/// Reads the secrets that a stage lists by name.
 pub(crate) fn pick_secrets(
     dirs: &ProjectDirs,
     names: &[String],
-) -> Result<Vec<(String, Secret)>, Failure> {
+) -> WfResult<Vec<(String, Secret)>> {
     let known = if names.is_empty() { Vec::new() } else { load_named(dirs)? };
     let find = |name: &String| {
         known.iter().rfind(|(known, _)| known == name).cloned().ok_or_else(|| {
@@ -28,13 +25,13 @@ pub(crate) fn pick_secrets(
     names.iter().map(find).collect()
 }
 
-pub(crate) fn find_secret(dirs: &ProjectDirs, name: &str) -> Result<Option<Secret>, Failure> {
+pub(crate) fn find_secret(dirs: &ProjectDirs, name: &str) -> WfResult<Option<Secret>> {
     let mut known = load_named(dirs)?;
     known.retain(|(known, _)| known == name);
     Ok(known.pop().map(|(_, secret)| secret))
 }
 
-fn load_named(dirs: &ProjectDirs) -> Result<Vec<(String, Secret)>, Failure> {
+fn load_named(dirs: &ProjectDirs) -> WfResult<Vec<(String, Secret)>> {
     let dir = dirs.secrets_dir();
     let mut secrets = Vec::new();
     for name in

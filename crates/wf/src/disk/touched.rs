@@ -5,14 +5,13 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::thread;
 
-use super::DiskError;
 use super::workstream::{TOUCHED, Workstream};
+use super::{DiskError, DiskResult};
 use crate::rules::conflict::WorkstreamPaths;
 
 /// Below this, a second thread costs more than it saves.
 const WORTH_IT: usize = 64;
 
-/// The contents of several files of touched names.
 #[derive(Debug, Default)]
 pub(crate) struct TouchedLists {
     parts: Vec<ListBuffer>,
@@ -27,7 +26,7 @@ struct ListBuffer {
 
 impl TouchedLists {
     /// Reads those of these workstreams; one that has no such file has an empty list.
-    pub(crate) fn load(workstreams: &[&Workstream]) -> Result<Self, DiskError> {
+    pub(crate) fn load(workstreams: &[&Workstream]) -> DiskResult<Self> {
         if workstreams.len() < WORTH_IT {
             return Ok(Self { parts: vec![read_lists(workstreams)?] });
         }
@@ -51,7 +50,6 @@ impl TouchedLists {
         paths.collect()
     }
 
-    /// One after the other, in the order of the workstreams.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().flat_map(|part| {
             part.places.iter().map(|place| part.bytes.get(place.clone()).unwrap_or_default())
@@ -59,7 +57,7 @@ impl TouchedLists {
     }
 }
 
-fn read_lists(workstreams: &[&Workstream]) -> Result<ListBuffer, DiskError> {
+fn read_lists(workstreams: &[&Workstream]) -> DiskResult<ListBuffer> {
     let mut part = ListBuffer::default();
     for workstream in workstreams {
         let (path, start) = (workstream.dir.join(TOUCHED), part.bytes.len());

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use model::id::{IdError, Sha, UatId};
 
-use super::DiskError;
+use super::DiskResult;
 use super::project_dirs::ProjectDirs;
 use super::queue::{QueueEntry, Queued, load_queue, move_entry, next_number, save_entry};
 use super::workstream::Workstream;
@@ -45,7 +45,7 @@ impl Queued for Uat {
 }
 
 /// Reads all tests that count at the gate, or the names of the unreadable ones.
-pub(crate) fn load_gate(workstream: &Path) -> Result<Result<Vec<Uat>, Vec<String>>, DiskError> {
+pub(crate) fn load_gate(workstream: &Path) -> DiskResult<Result<Vec<Uat>, Vec<String>>> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for status in [UatStatus::Pending, UatStatus::Passed, UatStatus::Failed] {
         for entry in load_queue(workstream, status)? {
@@ -68,7 +68,7 @@ pub(crate) fn generate(
     head: Option<&Sha>,
     supersede: &[UatId],
     now: Timestamp,
-) -> Result<Uat, DiskError> {
+) -> DiskResult<Uat> {
     for entry in load_queue::<Uat>(&workstream.dir, UatStatus::Failed)? {
         if let QueueEntry::Good(old) = entry
             && supersede.contains(&old.id)

@@ -5,30 +5,26 @@ use std::path::{Path, PathBuf};
 use host::dirs::Dirs;
 use model::env_file::EnvFile;
 
-use super::{DiskError, load_env, make_dir, names_in, save};
+use super::{DiskError, DiskResult, load_env, make_dir, names_in, save};
 use crate::rules::project::{Project, parse_project, unknown_keys};
 
-/// The variable that names it.
 pub(crate) const WORKFLOW_VARIABLE: &str = "AOS_WORKFLOW_REPO";
 /// The key that names it in the user's configuration.
 const CONFIG_KEY: &str = "WORKFLOW_REPO";
-/// A project's file.
 pub(crate) const PROJECT_ENV: &str = "project.env";
 
-/// A workflow repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Workflow {
     root: PathBuf,
 }
 
 impl Workflow {
-    /// A workflow repository at a known path.
     pub(crate) fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
     /// Searches the environment variable, then the parent directories, then the user's configuration.
-    pub(crate) fn find(here: &Path) -> Result<Option<Self>, DiskError> {
+    pub(crate) fn find(here: &Path) -> DiskResult<Option<Self>> {
         if let Some(root) = host::env::var_os(WORKFLOW_VARIABLE).filter(|root| !root.is_empty()) {
             let root = PathBuf::from(root);
             if !root.is_absolute() {
@@ -38,16 +34,15 @@ impl Workflow {
             }
             return Ok(Some(Self { root }));
         }
-        let above = here.ancestors().map(|dir| Self { root: dir.to_path_buf() });
-        for candidate in above {
-            if candidate.has_projects()? {
+        for candidate in here.ancestors().map(|dir| Self { root: dir.to_path_buf() }) {
+            if !candidate.project_names()?.is_empty() {
                 return Ok(Some(candidate));
             }
         }
         Self::from_config()
     }
 
-    fn from_config() -> Result<Option<Self>, DiskError> {
+    fn from_config() -> DiskResult<Option<Self>> {
         let Some(path) = config_path() else { return Ok(None) };
         let file = load_env(&path)?;
         let root =
@@ -56,7 +51,7 @@ impl Workflow {
     }
 
     /// Saves the path in the user's configuration unless one is set. Returns the file if it was written.
-    pub(crate) fn remember(&self) -> Result<Option<PathBuf>, DiskError> {
+    pub(crate) fn remember(&self) -> DiskResult<Option<PathBuf>> {
         let Some(path) = config_path() else { return Ok(None) };
         let mut file = load_env(&path)?.unwrap_or_default();
         if file.get(CONFIG_KEY).is_some_and(|root| !root.is_empty()) {
@@ -72,17 +67,11 @@ impl Workflow {
         &self.root
     }
 
-    /// The folder of a project.
     pub(crate) fn project_dir(&self, name: &str) -> PathBuf {
         self.root.join("projects").join(name)
     }
 
-    fn has_projects(&self) -> Result<bool, DiskError> {
-        Ok(!self.project_names()?.is_empty())
-    }
-
-    /// The folders that have a project.env.
-    pub(crate) fn project_names(&self) -> Result<Vec<String>, DiskError> {
+    pub(crate) fn project_names(&self) -> DiskResult<Vec<String>> {
         let dir = self.root.join("projects");
         let mut names = names_in(&dir)?;
         names.retain(|name| dir.join(name).join(PROJECT_ENV).is_file());
@@ -90,7 +79,7 @@ impl Workflow {
     }
 
     /// Reads a project. The warnings name unknown keys.
-    pub(crate) fn load_project(&self, name: &str) -> Result<(Project, Vec<String>), DiskError> {
+    pub(crate) fn load_project(&self, name: &str) -> DiskResult<(Project, Vec<String>)> {
         let path = self.project_dir(name).join(PROJECT_ENV);
         let file: EnvFile =
             load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
@@ -101,7 +90,6 @@ impl Workflow {
     }
 }
 
-/// The user's own settings.
 fn config_path() -> Option<PathBuf> {
     Dirs::from_env().ok().map(|dirs| dirs.config_home().join("wf/config.env"))
 }

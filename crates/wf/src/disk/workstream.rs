@@ -8,7 +8,7 @@ use model::env_file::EnvFile;
 use model::id::{MicroCommitId, WorkstreamId};
 
 use super::project_dirs::{CLOSED, ProjectDirs};
-use super::{DiskError, load_env, load_text, names_in, read_optional, save, spread};
+use super::{DiskError, DiskResult, load_env, load_text, names_in, read_optional, save, spread};
 use crate::rules::meta::{Meta, parse_meta, stamp, unknown_keys};
 use crate::rules::plan::{Plan, PlanError, parse_plan};
 use crate::rules::status::WorkstreamStatus;
@@ -20,7 +20,6 @@ pub(crate) const NOTES: &str = "notes.md";
 pub(crate) const TOUCHED: &str = "touched_files.txt";
 pub(crate) const DOCS_MANIFEST: &str = "docs_manifest.json";
 
-/// A workstream as read from disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Workstream {
     pub(crate) dir: PathBuf,
@@ -28,18 +27,15 @@ pub(crate) struct Workstream {
     file: EnvFile,
 }
 
-/// Whether a change waits for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The change must survive a power failure.
     Safe,
     /// The change may be lost in a power failure, such as a refresh time.
     Quick,
 }
 
 impl Workstream {
-    /// Reads the folder of a workstream.
-    pub(crate) fn load_dir(dir: &Path) -> Result<Self, DiskError> {
+    pub(crate) fn load_dir(dir: &Path) -> DiskResult<Self> {
         let path = dir.join(META);
         let file =
             load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
@@ -48,7 +44,7 @@ impl Workstream {
     }
 
     /// Changes keys of the current file, which may be newer than what was read. The caller holds the global lock.
-    pub(crate) fn change(&mut self, changes: &[(&str, &str)]) -> Result<(), DiskError> {
+    pub(crate) fn change(&mut self, changes: &[(&str, &str)]) -> DiskResult<()> {
         *self = Self::load_dir(&self.dir)?;
         self.change_known(changes, Durability::Safe)
     }
@@ -57,7 +53,7 @@ impl Workstream {
         &mut self,
         status: WorkstreamStatus,
         blocked_by: &str,
-    ) -> Result<(), DiskError> {
+    ) -> DiskResult<()> {
         self.change(&[("STATUS", status.word()), ("BLOCKED_BY", blocked_by)])
     }
 
@@ -66,7 +62,7 @@ impl Workstream {
         &mut self,
         changes: &[(&str, &str)],
         durability: Durability,
-    ) -> Result<(), DiskError> {
+    ) -> DiskResult<()> {
         let path = self.dir.join(META);
         let mut file = self.file.clone();
         for (key, value) in changes {
@@ -85,7 +81,6 @@ impl Workstream {
         Ok(())
     }
 
-    /// Keys that mean nothing here.
     pub(crate) fn unknown_keys(&self) -> Vec<&str> {
         unknown_keys(&self.file)
     }
@@ -94,13 +89,11 @@ impl Workstream {
         self.dir.join(PLAN)
     }
 
-    /// The text of the plan; none if there is no such file.
-    pub(crate) fn plan_text(&self) -> Result<Option<String>, DiskError> {
+    pub(crate) fn plan_text(&self) -> DiskResult<Option<String>> {
         load_text(&self.plan_path())
     }
 
-    /// Reads and parses the plan.
-    pub(crate) fn load_plan(&self) -> Result<Plan, DiskError> {
+    pub(crate) fn load_plan(&self) -> DiskResult<Plan> {
         let path = self.plan_path();
         let text =
             self.plan_text()?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
@@ -112,7 +105,7 @@ impl Workstream {
         &self,
         mark: fn(&str, &MicroCommitId) -> Result<Option<String>, PlanError>,
         id: &MicroCommitId,
-    ) -> Result<Option<String>, DiskError> {
+    ) -> DiskResult<Option<String>> {
         let (path, text) = (self.plan_path(), self.plan_text()?.unwrap_or_default());
         let marked = mark(&text, id).map_err(DiskError::in_file(&path))?;
         if let Some(marked) = marked.as_ref().filter(|marked| **marked != text) {
@@ -121,13 +114,11 @@ impl Workstream {
         Ok(marked)
     }
 
-    /// The content of touched_files.txt.
-    pub(crate) fn touched(&self) -> Result<Vec<u8>, DiskError> {
+    pub(crate) fn touched(&self) -> DiskResult<Vec<u8>> {
         Ok(read_optional(&self.dir.join(TOUCHED))?.unwrap_or_default())
     }
 
-    /// Adds a line to the notes.
-    pub(crate) fn note(&self, message: &str, now: Timestamp) -> Result<(), DiskError> {
+    pub(crate) fn note(&self, message: &str, now: Timestamp) -> DiskResult<()> {
         Ok(host::file::append_line(&self.dir.join(NOTES), &format!("- {}: {message}", stamp(now)))?)
     }
 }
@@ -138,14 +129,13 @@ fn folder_of(dir: &Path) -> &str {
 
 impl ProjectDirs {
     /// The names of all workstreams that are not closed.
-    pub(crate) fn workstream_names(&self) -> Result<Vec<String>, DiskError> {
+    pub(crate) fn workstream_names(&self) -> DiskResult<Vec<String>> {
         let mut names = names_in(&self.workstreams_dir())?;
         names.retain(|name| name != CLOSED && WorkstreamId::parse(name).is_ok());
         Ok(names)
     }
 
-    /// Finds a workstream by its id as typed.
-    pub(crate) fn find_workstream(&self, typed: &str) -> Result<Workstream, DiskError> {
+    pub(crate) fn find_workstream(&self, typed: &str) -> DiskResult<Workstream> {
         let id =
             WorkstreamId::parse(typed).map_err(|error| DiskError::Setting(error.to_string()))?;
         let dir = self.workstream_dir(&id);
@@ -158,7 +148,7 @@ impl ProjectDirs {
     }
 
     /// Reads all workstreams, and the errors of those that cannot be read.
-    pub(crate) fn load_workstreams(&self) -> Result<(Vec<Workstream>, Vec<DiskError>), DiskError> {
+    pub(crate) fn load_workstreams(&self) -> DiskResult<(Vec<Workstream>, Vec<DiskError>)> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         let above = self.workstreams_dir();
         let names = self.workstream_names()?;
@@ -171,19 +161,16 @@ impl ProjectDirs {
         Ok((good, bad))
     }
 
-    /// The folders of closed workstreams.
-    pub(crate) fn closed_dirs(&self) -> Result<Vec<PathBuf>, DiskError> {
+    pub(crate) fn closed_dirs(&self) -> DiskResult<Vec<PathBuf>> {
         let dir = self.closed_dir();
         Ok(names_in(&dir)?.into_iter().map(|name| dir.join(name)).collect())
     }
 
-    /// Saves the default workstream for commands that name none.
-    pub(crate) fn set_current(&self, id: &WorkstreamId) -> Result<(), DiskError> {
+    pub(crate) fn set_current(&self, id: &WorkstreamId) -> DiskResult<()> {
         super::make_dir(&self.state_dir())?;
         save(&self.current_path(), format!("{id}\n").as_bytes())
     }
 
-    /// The workstream that was chosen with `wf use`.
     pub(crate) fn current(&self) -> Option<String> {
         let text = fs::read_to_string(self.current_path()).ok()?;
         Some(text.trim().to_owned()).filter(|id| self.workstreams_dir().join(id).is_dir())

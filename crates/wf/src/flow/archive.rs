@@ -4,36 +4,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use host::git::{RemoteBranch, WorktreeRepo};
-use model::exit::WfExit;
 use model::id::{Sha, WorkstreamId};
 
 use super::product::{is_below, origin};
-use crate::disk::effect_log::{Effect, ProjectEffects};
-use crate::disk::implemented::Implemented;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::state_file::StateFile;
-use crate::disk::workstream::Workstream;
-use crate::disk::{DiskError, make_dir};
-use crate::exit::{Failure, OrExit};
+use crate::disk::{
+    DiskError, Effect, Implemented, ProjectDirs, ProjectEffects, StateFile, Workstream, make_dir,
+};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::meta::stamp;
 
 const REMOTE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How strictly `wf close` checks a workstream first: an unfinished status or uncommitted work stops a checked close.
+/// Strictness of `wf close`: an unfinished status or uncommitted work stops a checked close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseMode {
     Checked,
     Forced,
 }
 
-/// Whether a deletion also removes the branch on origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RemoteBranchPolicy {
     Delete,
     Keep,
 }
 
-/// State of a workstream's branch on origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RemoteBranchState {
     /// There is no such branch, or no remote.
@@ -54,7 +48,7 @@ pub(crate) async fn close(
     product: &WorktreeRepo,
     workstream: &mut Workstream,
     mode: CloseMode,
-) -> Result<PathBuf, Failure> {
+) -> WfResult<PathBuf> {
     let id = workstream.meta.id.clone();
     let _run = dirs.try_lock_workstream(&id, "close")?;
     let _lock = dirs.lock_global(&format!("close {id}")).await?;
@@ -80,7 +74,7 @@ pub(crate) async fn close(
     Ok(archive)
 }
 
-async fn refuse_dirty(product: &WorktreeRepo, workstream: &Workstream) -> Result<(), Failure> {
+async fn refuse_dirty(product: &WorktreeRepo, workstream: &Workstream) -> WfResult<()> {
     let worktree = &workstream.meta.worktree;
     if !worktree.is_dir() {
         return Ok(());
@@ -103,7 +97,7 @@ async fn remove_worktree(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let worktree = &workstream.meta.worktree;
     if !is_below(worktree, &dirs.worktrees_dir()) {
         let (path, ops) = (worktree.display(), dirs.worktrees_dir());
@@ -126,11 +120,10 @@ fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
     Implemented::remove(dirs, id).ok();
 }
 
-/// Reads the state of the remote branch and changes nothing.
 pub(crate) async fn observe_remote(
     product: &WorktreeRepo,
     workstream: &Workstream,
-) -> Result<RemoteBranchState, Failure> {
+) -> WfResult<RemoteBranchState> {
     let origin = origin()?;
     if !product.user().has_remote(&origin) {
         return Ok(RemoteBranchState::Absent);
@@ -152,7 +145,6 @@ pub(crate) async fn observe_remote(
     Ok(if merged { RemoteBranchState::Merged } else { RemoteBranchState::Unmerged })
 }
 
-/// Result of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Deleted {
     /// The tip of the deleted branch, from which it can be restored.
@@ -167,7 +159,7 @@ pub(crate) async fn delete(
     product: &WorktreeRepo,
     workstream: &Workstream,
     policy: RemoteBranchPolicy,
-) -> Result<Deleted, Failure> {
+) -> WfResult<Deleted> {
     let meta = &workstream.meta;
     let state = match policy {
         RemoteBranchPolicy::Delete => observe_remote(product, workstream).await?,
@@ -198,7 +190,7 @@ async fn delete_remote(
     product: &WorktreeRepo,
     workstream: &Workstream,
     state: RemoteBranchState,
-) -> Result<(bool, Vec<String>), Failure> {
+) -> WfResult<(bool, Vec<String>)> {
     let branch = &workstream.meta.branch;
     let kept = |why: String| Ok((false, vec![why]));
     let (target, id) = (branch.as_str(), Some(&workstream.meta.id));

@@ -9,24 +9,19 @@ use std::time::SystemTime;
 use host::safe_read::read_beneath;
 use model::redact::Redactor;
 
-use crate::disk::{DiskError, make_dir, names_in};
+use crate::disk::{DiskError, DiskResult, make_dir, names_in};
 
-/// Limit on the number of kept files of one suite.
 const MAX_FILES: usize = 500;
-/// Limit on the size of a kept file.
 const FILE_CAP: usize = 64 << 20;
 
-/// A copy of one suite's artifacts.
 #[derive(Debug)]
 pub(super) struct ArtifactCopy<'a> {
     /// The folder in which the suite ran. Its content is untrusted.
     pub(super) workspace: &'a Path,
-    /// The folder of the artifacts, relative to the workspace.
     pub(super) from: &'a str,
     pub(super) to: &'a Path,
     /// Start of the suite by the file system's clock; an older file is not evidence.
     pub(super) started: Option<SystemTime>,
-    /// Whether a file from the same tick of the clock as the start is copied.
     pub(super) same_tick: SameTick,
     pub(super) redactor: &'a Redactor,
 }
@@ -41,7 +36,7 @@ pub(super) enum SameTick {
 }
 
 impl ArtifactCopy<'_> {
-    pub(super) fn run(&self) -> Result<(), DiskError> {
+    pub(super) fn run(&self) -> DiskResult<()> {
         if !is_plain_folder(self.workspace, self.from) {
             return Ok(());
         }
@@ -72,7 +67,7 @@ impl ArtifactCopy<'_> {
     }
 
     /// Copies one file. A file that is too long or cannot be read is not evidence.
-    fn copy_file(&self, from: &str, to: &Path) -> Result<(), DiskError> {
+    fn copy_file(&self, from: &str, to: &Path) -> DiskResult<()> {
         let Ok(Some(file)) = read_beneath(self.workspace, from, FILE_CAP) else { return Ok(()) };
         if file.truncated {
             return Ok(());
@@ -82,7 +77,6 @@ impl ArtifactCopy<'_> {
     }
 }
 
-/// Reports whether every component of a path is a folder and none is a link.
 fn is_plain_folder(workspace: &Path, relative: &str) -> bool {
     let mut path = PathBuf::from(workspace);
     relative.split('/').all(|part| {
@@ -91,8 +85,7 @@ fn is_plain_folder(workspace: &Path, relative: &str) -> bool {
     })
 }
 
-/// Appends to the log of a suite.
-pub(super) fn append_log(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+pub(super) fn append_log(path: &Path, bytes: &[u8]) -> DiskResult<()> {
     let mut options = fs::OpenOptions::new();
     let file = options.create(true).append(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(bytes)).map_err(DiskError::io("write", path))

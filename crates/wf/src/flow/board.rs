@@ -6,14 +6,13 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use model::id::WorkstreamId;
 
-use crate::disk::journal::OpenRun;
-use crate::disk::project_dirs::{PROFILE_ENV, ProjectDirs};
+use crate::disk::project_dirs::PROFILE_ENV;
 use crate::disk::question::PENDING;
 use crate::disk::queue::{QueueEntry, load_queue};
-use crate::disk::registry::is_active;
-use crate::disk::state_file::StateFile;
-use crate::disk::workstream::{META, PLAN, Workstream};
-use crate::disk::{DiskError, names_in};
+use crate::disk::workstream::{META, PLAN};
+use crate::disk::{
+    DiskError, DiskResult, OpenRun, ProjectDirs, StateFile, Workstream, is_active, names_in,
+};
 use crate::flow::gate::is_awaiting_approval;
 use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::profile::Pause;
@@ -27,7 +26,7 @@ pub(crate) struct BoardStamp {
 }
 
 /// Reads only modification times, which is cheap enough to do twice a second.
-pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> Result<BoardStamp, DiskError> {
+pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> DiskResult<BoardStamp> {
     let time = |path: &Path| path.metadata().and_then(|facts| facts.modified()).ok();
     let mut stamp = BoardStamp::default();
     stamp.times.push(time(&dirs.state_dir()));
@@ -54,11 +53,11 @@ pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> Result<BoardStamp, DiskError>
 /// Reads all active workstreams, and the errors of those that cannot be read.
 pub(crate) fn observe_board(
     dirs: &ProjectDirs,
-) -> Result<(Vec<WorkstreamView>, Vec<DiskError>), DiskError> {
+) -> DiskResult<(Vec<WorkstreamView>, Vec<DiskError>)> {
     let (workstreams, faults) = dirs.load_workstreams()?;
     let pause = dirs.load_profile().map_or(Pause::Gates, |(profile, _)| profile.pause);
     let active = workstreams.iter().filter(|workstream| is_active(workstream));
-    let view: Result<Vec<WorkstreamView>, DiskError> =
+    let view: DiskResult<Vec<WorkstreamView>> =
         active.map(|workstream| observe_one(dirs, workstream, pause)).collect();
     Ok((view?, faults))
 }
@@ -67,7 +66,7 @@ fn observe_one(
     dirs: &ProjectDirs,
     workstream: &Workstream,
     pause: Pause,
-) -> Result<WorkstreamView, DiskError> {
+) -> DiskResult<WorkstreamView> {
     let meta = &workstream.meta;
     let plan = workstream.load_plan().ok();
     let awaits_approval = is_awaiting_approval(workstream, pause)?;
@@ -94,7 +93,7 @@ fn observe_work(dirs: &ProjectDirs, id: &WorkstreamId) -> Option<ActiveStage> {
 }
 
 /// Lists the questions that can be answered, blocking ones first.
-fn waiting(workstream: &Workstream) -> Result<Vec<PendingQuestion>, DiskError> {
+fn waiting(workstream: &Workstream) -> DiskResult<Vec<PendingQuestion>> {
     let entries = load_queue::<Clarification>(&workstream.dir, ClarificationStatus::Pending)?;
     let mut questions: Vec<_> = entries
         .into_iter()

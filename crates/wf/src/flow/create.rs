@@ -3,23 +3,20 @@
 use std::time::Duration;
 
 use host::git::{RemoteBranch, WorktreeRepo};
-use model::exit::WfExit;
-use model::id::{BranchName, Sha, WorkstreamId};
+use model::id::{BranchName, WorkstreamId};
 
 use super::product::origin;
 use super::refresh::{Tips, refresh};
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::{ANSWERED, PENDING};
 use crate::disk::uat::PENDING_UATS;
-use crate::disk::workstream::{META, NOTES, PLAN, TOUCHED, Workstream};
-use crate::disk::{DiskError, make_dir, save};
-use crate::exit::{Failure, OrExit};
+use crate::disk::workstream::{META, NOTES, PLAN, TOUCHED};
+use crate::disk::{DiskError, DiskResult, ProjectDirs, Workstream, make_dir, save};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::conflict::parse_expected;
 use crate::rules::meta::{NewMeta, render_new};
 use crate::rules::plan::render_new_plan;
 use crate::rules::project::branch_of;
 
-/// Time limit for asking a remote whether it has the branch.
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
 const TITLE_MAX: usize = 100;
 
@@ -32,21 +29,12 @@ pub(crate) struct CreateRequest<'a> {
     pub(crate) prefix: Option<&'a str>,
 }
 
-/// A new workstream whose every field passed its check.
-struct WorkstreamSpec {
-    id: WorkstreamId,
-    title: String,
-    branch: BranchName,
-    base: Sha,
-    meta_text: String,
-}
-
 /// Creates the workstream. The warnings name what could not be checked.
 pub(crate) async fn create(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     request: &CreateRequest<'_>,
-) -> Result<(Workstream, Vec<String>), Failure> {
+) -> WfResult<(Workstream, Vec<String>)> {
     let spec = check(dirs, product, request).await?;
     let warnings = ask_remote(product, &spec.branch).await?;
     let _lock = dirs.lock_global(&format!("new {}", spec.id)).await?;
@@ -68,7 +56,7 @@ async fn check(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     request: &CreateRequest<'_>,
-) -> Result<WorkstreamSpec, Failure> {
+) -> WfResult<NewMeta> {
     let id = WorkstreamId::parse(request.id).or_exit(WfExit::Config)?;
     let length = request.title.chars().count();
     if request.title.trim().is_empty() {
@@ -87,28 +75,22 @@ async fn check(
             "the repository has no branch '{default}'; correct DEFAULT_BRANCH in project.env"
         ))
     })?;
-    let meta = render_new(&NewMeta {
-        id: &id,
-        title: request.title,
-        branch: &branch,
-        worktree: &dirs.worktree(&id),
-        base_branch: default,
-        base_sha: &base,
-        expected_paths: &expected,
-        now: host::clock::now(),
-    })
-    .or_exit(WfExit::Config)?;
-    Ok(WorkstreamSpec {
+    let spec = NewMeta {
+        worktree: dirs.worktree(&id),
         id,
         title: request.title.to_owned(),
         branch,
-        base,
-        meta_text: meta.to_string(),
-    })
+        base_branch: default.clone(),
+        base_sha: base,
+        expected_paths: expected,
+        now: host::clock::now(),
+    };
+    render_new(&spec).or_exit(WfExit::Config)?;
+    Ok(spec)
 }
 
 /// Asks origin whether it has the branch, without fetching or pruning anything.
-async fn ask_remote(product: &WorktreeRepo, branch: &BranchName) -> Result<Vec<String>, Failure> {
+async fn ask_remote(product: &WorktreeRepo, branch: &BranchName) -> WfResult<Vec<String>> {
     let origin = origin()?;
     if !product.user().has_remote(&origin) {
         return Ok(Vec::new());
@@ -124,12 +106,8 @@ async fn ask_remote(product: &WorktreeRepo, branch: &BranchName) -> Result<Vec<S
     }
 }
 
-async fn refuse_taken(
-    dirs: &ProjectDirs,
-    product: &WorktreeRepo,
-    spec: &WorkstreamSpec,
-) -> Result<(), Failure> {
-    let WorkstreamSpec { id, branch, .. } = spec;
+async fn refuse_taken(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) -> WfResult<()> {
+    let NewMeta { id, branch, worktree, .. } = spec;
     if dirs.workstream_dir(id).exists() {
         return Err(Failure::usage(format!("the workstream {id} exists already")));
     }
@@ -138,7 +116,6 @@ async fn refuse_taken(
             "the branch {branch} exists already; a closed workstream keeps its branch: choose another id or --prefix"
         )));
     }
-    let worktree = dirs.worktree(id);
     if worktree.symlink_metadata().is_ok() {
         return Err(Failure::usage(format!(
             "the worktree folder {} exists already",
@@ -148,14 +125,10 @@ async fn refuse_taken(
     Ok(())
 }
 
-async fn build(
-    dirs: &ProjectDirs,
-    product: &WorktreeRepo,
-    spec: &WorkstreamSpec,
-) -> Result<Workstream, Failure> {
+async fn build(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) -> WfResult<Workstream> {
     make_dir(&dirs.worktrees_dir())?;
-    let worktree = dirs.worktree(&spec.id);
-    product.add_worktree(&worktree, &spec.branch, &spec.base).await.or_exit(WfExit::General)?;
+    let NewMeta { worktree, branch, base_sha, .. } = spec;
+    product.add_worktree(worktree, branch, base_sha).await.or_exit(WfExit::General)?;
     host::failpoint::hit("new-worktree");
     let mut workstream = write_files(dirs, spec)?;
     let tips = Tips::observe(product).await?;
@@ -164,7 +137,7 @@ async fn build(
 }
 
 /// Writes the files of a workstream. meta.env comes last, because a folder counts as a workstream only with it.
-fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, DiskError> {
+fn write_files(dirs: &ProjectDirs, spec: &NewMeta) -> DiskResult<Workstream> {
     let dir = dirs.workstream_dir(&spec.id);
     make_dir(&dirs.workstreams_dir())?;
     for folder in [PENDING, ANSWERED, PENDING_UATS, "uat/passed", "uat/failed"] {
@@ -173,16 +146,16 @@ fn write_files(dirs: &ProjectDirs, spec: &WorkstreamSpec) -> Result<Workstream, 
     save(&dir.join(PLAN), render_new_plan(spec.id.as_str(), &spec.title).as_bytes())?;
     save(&dir.join(NOTES), format!("# Notes: {}\n", spec.title).as_bytes())?;
     save(&dir.join(TOUCHED), b"")?;
-    save(&dir.join(META), spec.meta_text.as_bytes())?;
+    let meta = render_new(spec).map_err(DiskError::in_file(&dir.join(META)))?;
+    save(&dir.join(META), meta.to_string().as_bytes())?;
     Workstream::load_dir(&dir)
 }
 
 /// Removes what this call created and nothing else: under the lock all three were absent, and the branch is deleted only
 /// while it is still at its base. Errors are ignored, because the first error is the one to report.
-async fn roll_back(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &WorkstreamSpec) {
-    let worktree = dirs.worktree(&spec.id);
-    product.discard_worktree(&worktree).await.ok();
-    product.delete_branch(&spec.branch, &spec.base).await.ok();
+async fn roll_back(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) {
+    product.discard_worktree(&spec.worktree).await.ok();
+    product.delete_branch(&spec.branch, &spec.base_sha).await.ok();
     let dir = dirs.workstream_dir(&spec.id);
     if dir.is_dir() {
         host::file::remove_tree_safely(&dir).ok();

@@ -3,12 +3,11 @@
 
 use host::git::WorktreeRepo;
 use merge::resolver::decide::TrustThreshold;
-use model::exit::WfExit;
 use model::id::Sha;
 use serde::Serialize;
 
 use super::resolver::{MergeScratch, open_paths};
-use crate::exit::{Failure, OrExit};
+use crate::exit::{OrExit, WfExit, WfResult};
 
 /// Expected result of merging two branches with git and then the resolver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,7 +28,7 @@ pub(crate) async fn forecast(
     product: &WorktreeRepo,
     ours: &Sha,
     theirs: &Sha,
-) -> Result<BranchForecast, Failure> {
+) -> WfResult<BranchForecast> {
     if product.merge_base(ours, theirs).await.or_exit(WfExit::General)?.is_none() {
         let reason = "they have no commit in common".to_owned();
         return Ok(BranchForecast::Impossible { reason });
@@ -45,7 +44,6 @@ pub(crate) async fn forecast(
 }
 
 impl BranchForecast {
-    /// One line for a terminal.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Clean => "merges cleanly".to_owned(),

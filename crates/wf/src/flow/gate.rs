@@ -1,18 +1,17 @@
 //! What a workstream waits for, and its status after a person acted on it.
 
-use crate::disk::DiskError;
 use crate::disk::question::blocking_questions;
 use crate::disk::queue::names_of;
 use crate::disk::rejection::load_rejections;
-use crate::disk::workstream::Workstream;
-use crate::exit::Failure;
+use crate::disk::{DiskResult, Workstream};
+use crate::exit::WfResult;
 use crate::rules::approval::awaits_approval;
 use crate::rules::profile::Pause;
 use crate::rules::status::{GateFacts, WorkstreamStatus, next_after_person};
 use crate::rules::uat::{Uat, UatStatus};
 
 /// Gathers the facts that the gate depends on. A plan that cannot be read does not count as complete.
-pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskError> {
+pub(crate) fn observe_gate(workstream: &Workstream) -> DiskResult<GateFacts> {
     let count = |status| names_of::<Uat>(&workstream.dir, status).map(|entries| entries.len());
     Ok(GateFacts {
         all_done: workstream.load_plan().is_ok_and(|plan| plan.is_complete()),
@@ -25,14 +24,14 @@ pub(crate) fn observe_gate(workstream: &Workstream) -> Result<GateFacts, DiskErr
 
 /// Updates STATUS and BLOCKED_BY to match what is pending. The caller holds the global lock. An active run reads the
 /// questions itself and decides the status again when it ends.
-pub(crate) fn update_status(workstream: &mut Workstream) -> Result<WorkstreamStatus, Failure> {
+pub(crate) fn update_status(workstream: &mut Workstream) -> WfResult<WorkstreamStatus> {
     let status = next_after_person(workstream.meta.status, observe_gate(workstream)?);
     let blocked_by = blocked_by(workstream, status)?;
     workstream.set_status(status, &blocked_by)?;
     Ok(status)
 }
 
-fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> Result<String, Failure> {
+fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> WfResult<String> {
     let uats = |wanted| names_of::<Uat>(&workstream.dir, wanted);
     let ids = match status {
         WorkstreamStatus::BlockedClarification => blocking_questions(&workstream.dir)?,
@@ -43,11 +42,7 @@ fn blocked_by(workstream: &Workstream, status: WorkstreamStatus) -> Result<Strin
     Ok(ids.join(","))
 }
 
-/// Reports whether the last micro-commit waits to be approved or rejected.
-pub(crate) fn is_awaiting_approval(
-    workstream: &Workstream,
-    pause: Pause,
-) -> Result<bool, DiskError> {
+pub(crate) fn is_awaiting_approval(workstream: &Workstream, pause: Pause) -> DiskResult<bool> {
     let rejections = load_rejections(&workstream.dir)?;
     let last = rejections.last().map(|rejection| rejection.sha.as_str());
     Ok(awaits_approval(pause, &workstream.meta, last))

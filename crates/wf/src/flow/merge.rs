@@ -7,32 +7,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::git::{CommitDraft, WorktreeRepo};
-use model::exit::WfExit;
 use model::id::Sha;
 
 use super::product::{check_worktree, identity, origin};
-use crate::disk::effect_log::{Effect, ProjectEffects};
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::question::blocking_questions;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{Effect, ProjectDirs, ProjectEffects, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::status::WorkstreamStatus;
 
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
-/// Whether the merged branch goes to the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Publish {
     Here,
     Push,
 }
 
-/// Result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Merged {
-    /// The new tip of the base branch.
     pub(crate) commit: Sha,
-    /// Whether a merge commit was needed.
     pub(crate) is_fast_forward: bool,
     pub(crate) pushed: bool,
 }
@@ -42,7 +35,7 @@ pub(crate) async fn check_ready(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let meta = &workstream.meta;
     if meta.status != WorkstreamStatus::MergeReady {
         let words = format!("{} is not merge-ready: its status is {}", meta.id, meta.status);
@@ -58,11 +51,7 @@ pub(crate) async fn check_ready(
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
-pub(super) async fn refuse_dirty(
-    product: &WorktreeRepo,
-    dir: &Path,
-    what: &str,
-) -> Result<(), Failure> {
+pub(super) async fn refuse_dirty(product: &WorktreeRepo, dir: &Path, what: &str) -> WfResult<()> {
     let dirty = product.dirty_paths(dir).await.or_exit(WfExit::General)?;
     match dirty.first() {
         None => Ok(()),
@@ -84,7 +73,7 @@ pub(crate) async fn merge_local(
     product: &WorktreeRepo,
     workstream: &mut Workstream,
     publish: Publish,
-) -> Result<Merged, Failure> {
+) -> WfResult<Merged> {
     let meta = workstream.meta.clone();
     let lost =
         |what: &str| Failure::new(WfExit::Implement, format!("{what} does not exist any more"));
@@ -121,7 +110,7 @@ async fn move_base(
     workstream: &Workstream,
     checkout: Option<&Path>,
     [base, commit]: [&Sha; 2],
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let meta = &workstream.meta;
     let reason = format!("wf merge {}", meta.id);
     match checkout {
@@ -131,11 +120,7 @@ async fn move_base(
     .or_exit(WfExit::Blocked)
 }
 
-/// The worktree in which the base branch is checked out, if any.
-async fn checkout_of(
-    product: &WorktreeRepo,
-    workstream: &Workstream,
-) -> Result<Option<PathBuf>, Failure> {
+async fn checkout_of(product: &WorktreeRepo, workstream: &Workstream) -> WfResult<Option<PathBuf>> {
     let worktrees = product.worktrees().await.or_exit(WfExit::General)?;
     let base = &workstream.meta.base_branch;
     Ok(worktrees
@@ -151,7 +136,7 @@ async fn make_commit(
     workstream: &Workstream,
     base: &Sha,
     head: &Sha,
-) -> Result<Sha, Failure> {
+) -> WfResult<Sha> {
     let user = product.user();
     if user.is_ancestor(head, base).await.or_exit(WfExit::General)? {
         return Ok(base.clone());

@@ -6,11 +6,10 @@ use host::process::{Leftovers, RunLimits, run};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use model::escape::escape_line;
-use model::exit::WfExit;
 use model::id::WorkstreamId;
 
-use crate::disk::effect_log::{Effect, ProjectEffects};
-use crate::exit::{Failure, OrExit};
+use crate::disk::{Effect, ProjectEffects};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::profile::Profile;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -23,14 +22,14 @@ pub(crate) async fn notify(
     profile: &Profile,
     workstream: Option<&WorkstreamId>,
     message: &str,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let Some(spec) = argv_notify(&profile.notify_cmd, message)? else { return Ok(()) };
     let program = spec.program.display().to_string();
     let effect = Effect { op: "notify", target: &program, workstream };
     effects.record(effect, send(&spec)).await?
 }
 
-async fn send(spec: &CommandSpec) -> Result<(), Failure> {
+async fn send(spec: &CommandSpec) -> WfResult<()> {
     let limits = RunLimits {
         timeout: Some(LIMIT),
         stdout_cap: OUTPUT_CAP,
@@ -49,7 +48,7 @@ async fn send(spec: &CommandSpec) -> Result<(), Failure> {
 }
 
 /// Builds the command with the message as its last argument; `None` if there is no way to notify.
-fn argv_notify(command: &[String], message: &str) -> Result<Option<CommandSpec>, Failure> {
+fn argv_notify(command: &[String], message: &str) -> WfResult<Option<CommandSpec>> {
     let message = escape_line(message).into_owned();
     let mut spec = match command.split_first() {
         Some((program, rest)) => {

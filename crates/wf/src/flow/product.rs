@@ -3,15 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use host::git::{GitIdentity, WorktreeRepo};
-use model::exit::WfExit;
 use model::id::RemoteName;
 
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{ProjectDirs, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
-/// Opens the product repository.
-pub(crate) async fn open_product(dirs: &ProjectDirs) -> Result<WorktreeRepo, Failure> {
+pub(crate) async fn open_product(dirs: &ProjectDirs) -> WfResult<WorktreeRepo> {
     if !dirs.project.repo.is_dir() {
         let path = dirs.project.repo.display();
         return Err(Failure::usage(format!(
@@ -21,7 +18,6 @@ pub(crate) async fn open_product(dirs: &ProjectDirs) -> Result<WorktreeRepo, Fai
     WorktreeRepo::discover(&dirs.project.repo).await.or_exit(WfExit::Config)
 }
 
-/// Reason why a worktree cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorktreeFault {
     #[error("the worktree {path} does not exist; it was removed by hand: wf close --force, or add it again with git worktree add", path = .0.display())]
@@ -39,7 +35,7 @@ pub(crate) async fn check_worktree(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
-) -> Result<Result<(), WorktreeFault>, Failure> {
+) -> WfResult<Result<(), WorktreeFault>> {
     let meta = &workstream.meta;
     let path = meta.worktree.clone();
     if !is_below(&path, &dirs.worktrees_dir()) {
@@ -66,12 +62,12 @@ pub(crate) async fn check_worktree(
 }
 
 /// The remote that workstreams are pushed to.
-pub(super) fn origin() -> Result<RemoteName, Failure> {
+pub(super) fn origin() -> WfResult<RemoteName> {
     RemoteName::parse("origin").or_exit(WfExit::Internal)
 }
 
 /// The user's git identity, or a fixed one where git has none configured.
-pub(crate) async fn identity(product: &WorktreeRepo) -> Result<GitIdentity, Failure> {
+pub(crate) async fn identity(product: &WorktreeRepo) -> WfResult<GitIdentity> {
     let user = product.user();
     let name = user.config_get("user.name").await.or_exit(WfExit::General)?;
     let email = user.config_get("user.email").await.or_exit(WfExit::General)?;
@@ -81,7 +77,7 @@ pub(crate) async fn identity(product: &WorktreeRepo) -> Result<GitIdentity, Fail
     })
 }
 
-/// Whether a path lies below a folder once links and dots are gone.
+/// Reports whether a path lies below a folder once links and dots are gone.
 pub(crate) fn is_below(path: &Path, folder: &Path) -> bool {
     let real = |path: &Path| match path.canonicalize() {
         Ok(real) => real,
@@ -97,7 +93,6 @@ pub(crate) fn is_below(path: &Path, folder: &Path) -> bool {
     path != folder && path.starts_with(&folder)
 }
 
-/// Whether two paths lead to the same place.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,

@@ -6,17 +6,14 @@ use forge::{
     Forge, ForgeAddress, ForgeKind, ForgeOptions, NewPull, PlainHttp, PullRequest, Remote,
 };
 use host::git::WorktreeRepo;
-use model::exit::WfExit;
 use model::id::Sha;
 use model::secret::Secret;
 use shell::pull::{PullRenewal, open_pull};
 
 use super::product::origin;
-use crate::disk::effect_log::{Effect, ProjectEffects};
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::secrets::find_secret;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{Effect, ProjectDirs, ProjectEffects, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::profile::{MergeMode, Profile};
 use crate::rules::pull::{PullAction, next_pull_action, render_pull};
 
@@ -25,12 +22,9 @@ const TOKEN_VARIABLE: &str = "AOS_FORGE_TOKEN";
 const TOKEN_SECRET: &str = "FORGE_TOKEN";
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
-/// Route by which a workstream reaches the default branch.
 #[derive(Debug)]
 pub(crate) enum MergeRoute {
-    /// A local merge with git alone.
     Local,
-    /// A pull request on a forge.
     Forge(Box<Forge>),
 }
 
@@ -40,7 +34,7 @@ pub(crate) async fn choose_merge_route(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     profile: &Profile,
-) -> Result<MergeRoute, Failure> {
+) -> WfResult<MergeRoute> {
     let kind = match profile.merge_mode {
         Some(MergeMode::Local) => return Ok(MergeRoute::Local),
         Some(MergeMode::Forge(kind)) => Some(kind),
@@ -72,10 +66,7 @@ pub(crate) async fn choose_merge_route(
 }
 
 /// Finds the repository on the forge: FORGE_URL of the profile, or else origin.
-async fn find_address(
-    product: &WorktreeRepo,
-    profile: &Profile,
-) -> Result<Option<ForgeAddress>, Failure> {
+async fn find_address(product: &WorktreeRepo, profile: &Profile) -> WfResult<Option<ForgeAddress>> {
     let url = match &profile.forge_url {
         Some(url) => Some(url.clone()),
         None => product.user().remote_url(&origin()?).await.or_exit(WfExit::General)?,
@@ -90,7 +81,7 @@ async fn find_token(
     dirs: &ProjectDirs,
     address: &ForgeAddress,
     kind: ForgeKind,
-) -> Result<Secret, Failure> {
+) -> WfResult<Secret> {
     if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
         return Ok(Secret::new(token));
     }
@@ -106,7 +97,6 @@ async fn find_token(
     })
 }
 
-/// Finds the login for a server that is a GitHub.
 async fn find_github(address: &ForgeAddress) -> Option<Secret> {
     let login = ForgeKind::GitHub.find_login(&address.host).await?;
     let kind = forge::detect::find_kind(address, &ForgeOptions::default()).await.ok()?;
@@ -118,7 +108,7 @@ pub(crate) async fn observe_pull(
     forge: &Forge,
     product: &WorktreeRepo,
     workstream: &Workstream,
-) -> Result<(PullAction, Option<PullRequest>), Failure> {
+) -> WfResult<(PullAction, Option<PullRequest>)> {
     let meta = &workstream.meta;
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let pull = match meta.merge_pull {
@@ -137,7 +127,7 @@ pub(crate) async fn publish(
     product: &WorktreeRepo,
     workstream: &Workstream,
     effects: &ProjectEffects,
-) -> Result<(PullRequest, Sha), Failure> {
+) -> WfResult<(PullRequest, Sha)> {
     let meta = &workstream.meta;
     let effect = |op| Effect { op, target: meta.branch.as_str(), workstream: Some(&meta.id) };
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
@@ -163,11 +153,7 @@ pub(crate) async fn publish(
 }
 
 /// Records the pull request in meta.env. The caller holds the global lock.
-pub(crate) fn remember(
-    workstream: &mut Workstream,
-    pull: &PullRequest,
-    tip: &Sha,
-) -> Result<(), Failure> {
+pub(crate) fn remember(workstream: &mut Workstream, pull: &PullRequest, tip: &Sha) -> WfResult<()> {
     let number = pull.number.to_string();
     let changes = [("MERGE_PULL", number.as_str()), ("MERGE_PULL_SHA", tip.as_str())];
     Ok(workstream.change(&changes)?)

@@ -8,40 +8,32 @@ use std::path::PathBuf;
 
 use futures_util::{StreamExt, stream};
 use host::git::WorktreeRepo;
-use model::exit::WfExit;
 use model::id::Sha;
 
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::{Durability, TOUCHED, Workstream};
-use crate::disk::{save_derived, spread};
-use crate::exit::{Failure, OrExit};
+use crate::disk::workstream::{Durability, TOUCHED};
+use crate::disk::{Workstream, save_derived, spread};
+use crate::exit::{OrExit, WfExit, WfResult};
 use crate::rules::meta::stamp;
 use crate::rules::touched::render_touched;
 
 /// Two git processes keep two processors busy; more would only take turns.
 const AT_ONCE: usize = 2;
 
-/// Tips of all branches and worktrees.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tips {
     branches: HashMap<String, Sha>,
     worktrees: HashMap<PathBuf, Sha>,
 }
 
-/// Result of a refresh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refreshed {
-    /// Nothing moved.
     Same,
-    /// The list was rebuilt.
     Anew,
-    /// The worktree is gone.
     Missing,
 }
 
 impl Tips {
-    /// Reads the tips of all branches and worktrees.
-    pub(crate) async fn observe(product: &WorktreeRepo) -> Result<Self, Failure> {
+    pub(crate) async fn observe(product: &WorktreeRepo) -> WfResult<Self> {
         let (branches, worktrees) = tokio::join!(product.branches(), product.worktrees());
         let worktrees = worktrees.or_exit(WfExit::General)?;
         Ok(Self {
@@ -54,24 +46,21 @@ impl Tips {
     }
 
     /// Reads only the branches: reading a thousand worktrees takes time.
-    pub(crate) async fn observe_branches(product: &WorktreeRepo) -> Result<Self, Failure> {
+    pub(crate) async fn observe_branches(product: &WorktreeRepo) -> WfResult<Self> {
         let branches = product.branches().await.or_exit(WfExit::General)?;
         Ok(Self { branches: branches.into_iter().collect(), worktrees: HashMap::new() })
     }
 
-    /// The commit that is checked out in a workstream's worktree.
     pub(crate) fn head_of(&self, workstream: &Workstream) -> Option<&Sha> {
         let path = &workstream.meta.worktree;
         let known = || self.worktrees.get(&path.canonicalize().ok()?);
         self.worktrees.get(path).or_else(known)
     }
 
-    /// The tip of the branch that a workstream is based on.
     pub(crate) fn base_tip(&self, workstream: &Workstream) -> Option<&Sha> {
         self.branches.get(workstream.meta.base_branch.as_str())
     }
 
-    /// The tip of a workstream's own branch.
     pub(crate) fn branch_tip(&self, workstream: &Workstream) -> Option<&Sha> {
         self.branches.get(workstream.meta.branch.as_str())
     }
@@ -82,19 +71,15 @@ pub(crate) async fn refresh(
     product: &WorktreeRepo,
     tips: &Tips,
     workstream: &mut Workstream,
-) -> Result<Refreshed, Failure> {
+) -> WfResult<Refreshed> {
     *workstream = Workstream::load_dir(&workstream.dir)?;
     let found = refresh_all(product, tips, std::slice::from_mut(workstream)).await;
     found.into_iter().next().unwrap_or(Ok(Refreshed::Missing))
 }
 
-/// What a refresh has to do for a workstream.
 enum Need {
-    /// No list can be made.
     Missing,
-    /// The list is as it should be.
     Nothing,
-    /// The list must be made, from one commit to another.
     List { from: Sha, head: Sha },
 }
 
@@ -102,7 +87,7 @@ async fn observe_need(
     product: &WorktreeRepo,
     tips: &Tips,
     workstream: &Workstream,
-) -> Result<Need, Failure> {
+) -> WfResult<Need> {
     let head = tips.head_of(workstream).filter(|_| workstream.meta.worktree.is_dir());
     let Some(head) = head else { return Ok(Need::Missing) };
     let base_tip = tips.base_tip(workstream);
@@ -123,7 +108,7 @@ async fn touched_from(
     workstream: &Workstream,
     head: &Sha,
     base_tip: Option<&Sha>,
-) -> Result<Sha, Failure> {
+) -> WfResult<Sha> {
     let recorded = &workstream.meta.base_sha;
     let Some(tip) = base_tip.filter(|tip| *tip != recorded) else { return Ok(recorded.clone()) };
     let common = product.merge_base(tip, head).await.or_exit(WfExit::General)?;
@@ -140,9 +125,9 @@ pub(crate) async fn refresh_all(
     product: &WorktreeRepo,
     tips: &Tips,
     workstreams: &mut [Workstream],
-) -> Vec<Result<Refreshed, Failure>> {
+) -> Vec<WfResult<Refreshed>> {
     let needs = workstreams.iter().map(|workstream| observe_need(product, tips, workstream));
-    let needs: Vec<Result<Need, Failure>> =
+    let needs: Vec<WfResult<Need>> =
         stream::iter(needs.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
     let mut lists = lists_of(product, &needs).await.into_iter();
     let now = stamp(host::clock::now());
@@ -160,14 +145,13 @@ pub(crate) async fn refresh_all(
     })
 }
 
-/// Writes the list and the stamps of one workstream.
 fn apply(
     tips: &Tips,
     workstream: &mut Workstream,
     need: Need,
     paths: &[Vec<u8>],
     now: &str,
-) -> Result<Refreshed, Failure> {
+) -> WfResult<Refreshed> {
     let head = match need {
         Need::Missing => return Ok(Refreshed::Missing),
         Need::Nothing => {
@@ -187,11 +171,8 @@ fn apply(
 
 /// Reads the needed lists in their order, in one git call; one by one if that fails, so that a single bad commit does not
 /// affect the others.
-async fn lists_of(
-    product: &WorktreeRepo,
-    needs: &[Result<Need, Failure>],
-) -> Vec<Result<Vec<Vec<u8>>, Failure>> {
-    let pair = |need: &Result<Need, Failure>| match need {
+async fn lists_of(product: &WorktreeRepo, needs: &[WfResult<Need>]) -> Vec<WfResult<Vec<Vec<u8>>>> {
+    let pair = |need: &WfResult<Need>| match need {
         Ok(Need::List { from, head }) => Some((from.clone(), head.clone())),
         Ok(Need::Missing | Need::Nothing) | Err(_) => None,
     };
@@ -203,12 +184,4 @@ async fn lists_of(
         product.changed_paths(from, head).await.or_exit(WfExit::General)
     });
     stream::iter(one_by_one.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await
-}
-
-/// Writes the table of active workstreams, under the global lock.
-pub(crate) async fn write_active(
-    dirs: &ProjectDirs,
-) -> Result<Vec<crate::disk::DiskError>, Failure> {
-    let _lock = dirs.lock_global("ACTIVE_WORKSTREAMS.md").await?;
-    Ok(dirs.write_active()?)
 }

@@ -5,11 +5,10 @@
 use host::git::{SealedRepo, WorktreeRepo};
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
-use model::exit::WfExit;
 use model::id::Sha;
 use tempfile::TempDir;
 
-use crate::exit::{Failure, OrExit};
+use crate::exit::{OrExit, WfExit, WfResult};
 
 /// Scratch repository for merges. It is deleted on drop; objects that are wanted are fetched from it first.
 pub(crate) struct MergeScratch {
@@ -18,8 +17,7 @@ pub(crate) struct MergeScratch {
 }
 
 impl MergeScratch {
-    /// Creates one in a temporary folder, with the product's objects as an alternate.
-    pub(crate) async fn open(product: &WorktreeRepo) -> Result<Self, Failure> {
+    pub(crate) async fn open(product: &WorktreeRepo) -> WfResult<Self> {
         let folder = TempDir::new().or_exit(WfExit::General)?;
         let user = product.user();
         let path = folder.path().join("resolver.git");
@@ -29,20 +27,18 @@ impl MergeScratch {
         Ok(Self { repo, _folder: folder })
     }
 
-    /// Merges two commits and resolves conflicts at this trust threshold.
     pub(crate) async fn resolve(
         &self,
         ours: &Sha,
         theirs: &Sha,
         trust: TrustThreshold,
-    ) -> Result<ResolvedMerge, Failure> {
+    ) -> WfResult<ResolvedMerge> {
         let heads = MergeHeads { ours: ours.clone(), theirs: theirs.clone() };
         let options = ResolveOptions::at(trust);
         resolve_conflicts(&self.repo, &heads, options).await.or_exit(WfExit::General)
     }
 }
 
-/// Paths that are still in conflict.
 pub(crate) fn open_paths(resolved: &ResolvedMerge) -> Vec<String> {
     resolved.rest.iter().map(|brief| brief.path.to_string()).collect()
 }

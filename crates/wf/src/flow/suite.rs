@@ -8,7 +8,7 @@ use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandRecord, CommandSpec};
 
 use super::artifact::{ArtifactCopy, SameTick, append_log, fs_now};
-use super::stage::{StageContext, StageRunError};
+use super::stage::{StageContext, StageResult, StageRunError};
 use crate::disk::secrets::pick_secrets;
 use crate::disk::{make_dir, names_in, read_optional};
 use crate::rules::manifest::{Artifacts, Stats, SuiteResult, SuiteStatus};
@@ -16,12 +16,9 @@ use crate::rules::profile::{Suite, SuiteRunner, TestIn};
 use crate::rules::qa::{TestEvidence, parse_summary};
 use crate::rules::test_env::is_passed;
 
-/// Limit on the kept output of a suite.
 const LOG_CAP: usize = 4 << 20;
-/// Exit status of a suite that ran out of time.
 pub(super) const OUT_OF_TIME: i32 = 124;
 
-/// One suite to run.
 #[derive(Debug)]
 pub(crate) struct SuiteJob<'a> {
     pub(crate) name: &'a str,
@@ -44,15 +41,18 @@ pub(crate) struct SuiteExit {
     pub(crate) duration: Duration,
 }
 
-/// Runs a suite and collects its artifacts in the run directory.
 pub(crate) async fn run_suite(
     context: StageContext<'_>,
     suite: &Suite,
-) -> Result<SuiteResult, StageRunError> {
+) -> StageResult<SuiteResult> {
     let argv = match &suite.how {
         SuiteRunner::Skip(why) => return Ok(SuiteResult::skipped(suite.name, why)),
         SuiteRunner::Command(argv) => argv.clone(),
-        SuiteRunner::Make(target) => argv_make(context, target),
+        // The makefile is named, and the target separated so that it cannot be parsed as an option.
+        SuiteRunner::Make(target) => {
+            let makefile = context.profile.makefile.as_deref().unwrap_or("Makefile");
+            ["make", "-f", makefile, "--", target].map(str::to_owned).to_vec()
+        }
     };
     let job = SuiteJob {
         name: suite.name,
@@ -76,12 +76,6 @@ pub(crate) async fn run_suite(
     Ok(result_of(suite.name, &end, &job.results))
 }
 
-/// Names the makefile explicitly, and separates the target so that it cannot be parsed as an option.
-fn argv_make(context: StageContext<'_>, target: &str) -> Vec<String> {
-    let makefile = context.profile.makefile.as_deref().unwrap_or("Makefile");
-    ["make", "-f", makefile, "--", target].map(str::to_owned).to_vec()
-}
-
 /// Reports whether make found no rule for the target itself, or had nothing to do for it: in both cases no test ran. Any
 /// other error of make is a failure.
 fn is_absent(output: &str, target: &str) -> bool {
@@ -92,10 +86,7 @@ fn is_absent(output: &str, target: &str) -> bool {
 }
 
 /// Runs the suite as the user who runs wf, with a time limit; its whole process group ends with it.
-async fn run_on_host(
-    context: StageContext<'_>,
-    job: &SuiteJob<'_>,
-) -> Result<SuiteExit, StageRunError> {
+async fn run_on_host(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResult<SuiteExit> {
     let (profile, worktree) = (context.profile, &context.workstream.meta.worktree);
     let spec = host_command(context, job)?;
     let limits = RunLimits {
@@ -136,10 +127,7 @@ async fn run_on_host(
     Ok(SuiteExit { exit_code: code_of(output.exit), duration: output.duration })
 }
 
-fn host_command(
-    context: StageContext<'_>,
-    job: &SuiteJob<'_>,
-) -> Result<CommandSpec, StageRunError> {
+fn host_command(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResult<CommandSpec> {
     let (profile, worktree) = (context.profile, &context.workstream.meta.worktree);
     let program = job.argv.first().cloned().unwrap_or_default();
     let program = match program.contains('/') {
@@ -177,6 +165,7 @@ fn result_of(name: &str, end: &SuiteExit, kept: &Path) -> SuiteResult {
         Some(TestEvidence::Found(stats)) => Some(stats),
         Some(TestEvidence::Absent | TestEvidence::Broken(_)) | None => None,
     };
+    let shots = names_in(&kept.join("screenshots")).unwrap_or_default().into_iter();
     SuiteResult {
         name: name.to_owned(),
         status: if end.exit_code == 0 { SuiteStatus::Passed } else { SuiteStatus::Failed },
@@ -188,15 +177,10 @@ fn result_of(name: &str, end: &SuiteExit, kept: &Path) -> SuiteResult {
             junit_xml: found("junit.xml"),
             coverage: kept.join("coverage").is_dir().then(|| format!("tests/{name}/coverage")),
             log: found("output.log"),
-            screenshots: screenshots(name, &kept.join("screenshots")),
+            screenshots: shots.map(|shot| format!("tests/{name}/screenshots/{shot}")).collect(),
         },
         stats,
     }
-}
-
-fn screenshots(suite: &str, dir: &Path) -> Vec<String> {
-    let names = names_in(dir).unwrap_or_default();
-    names.into_iter().map(|name| format!("tests/{suite}/screenshots/{name}")).collect()
 }
 
 #[cfg(test)]

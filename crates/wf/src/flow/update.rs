@@ -5,18 +5,15 @@
 use host::git::{CommitDraft, OldValue, RefName, WorktreeRepo};
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::receipt::Receipt;
-use model::exit::WfExit;
 use model::id::Sha;
 use serde::Serialize;
 
 use super::merge::refuse_dirty;
 use super::product::{check_worktree, identity};
 use super::resolver::{MergeScratch, open_paths};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{ProjectDirs, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
-/// Result of an update.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub(crate) enum Updated {
@@ -28,7 +25,6 @@ pub(crate) enum Updated {
     Merged { commit: Sha, receipts: Vec<Receipt> },
 }
 
-/// Paths named in an error message.
 const NAMED: usize = 10;
 
 /// Updates; the caller holds the workstream's lock and the global one.
@@ -37,7 +33,7 @@ pub(crate) async fn update(
     product: &WorktreeRepo,
     workstream: &Workstream,
     trust: TrustThreshold,
-) -> Result<Updated, Failure> {
+) -> WfResult<Updated> {
     let meta = &workstream.meta;
     check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
     refuse_dirty(product, &meta.worktree, "the worktree").await?;
@@ -66,7 +62,7 @@ async fn merge_base(
     workstream: &Workstream,
     [head, base]: [&Sha; 2],
     trust: TrustThreshold,
-) -> Result<Updated, Failure> {
+) -> WfResult<Updated> {
     let meta = &workstream.meta;
     let common = product.merge_base(head, base).await.or_exit(WfExit::General)?;
     if common.is_none() {

@@ -2,13 +2,11 @@
 
 use super::meta::Meta;
 
-/// A row: a workstream and how many files it has touched.
 pub(crate) struct ActiveRow<'a> {
     pub(crate) meta: &'a Meta,
     pub(crate) touched: usize,
 }
 
-/// Renders the table, in the order given.
 pub(crate) fn render_active(project: &str, rows: &[ActiveRow<'_>]) -> String {
     let mut page = format!(
         "# Active workstreams: {project}\n\n| ID | Branch | Worktree | Status | Title | Expected paths | Last refreshed | Touched files |\n|---|---|---|---|---|---|---|---|\n"

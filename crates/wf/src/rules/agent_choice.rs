@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::profile::{Keys, ProfileError};
 
-/// Agent of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AgentChoice {
     pub(crate) provider: String,
@@ -28,7 +27,6 @@ pub(crate) struct AgentChoice {
     pub(crate) silence_secs: Option<u64>,
 }
 
-/// Location of the model's key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeyChoice {

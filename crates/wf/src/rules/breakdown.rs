@@ -6,11 +6,9 @@ use serde_json::Value;
 use super::extract::last_object;
 use super::plan::{Plan, commit_prefix};
 
-/// Limit on the micro-commits of one draft.
 const MOST_COMMITS: usize = 50;
 const TITLE_MAX: usize = 100;
 
-/// Draft by an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Breakdown {
     commits: Vec<DraftCommit>,
@@ -25,7 +23,6 @@ struct DraftCommit {
     acceptance: Vec<String>,
 }
 
-/// Error of a draft that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BreakdownError {
     #[error("the agent gave no JSON object with commits")]
@@ -34,7 +31,6 @@ pub(crate) enum BreakdownError {
     Invalid(String),
 }
 
-/// Extracts the draft from the agent's output.
 pub(crate) fn extract_breakdown(text: &str) -> Result<Breakdown, BreakdownError> {
     let found = last_object(text, |value: &Value| value.get("commits").is_some());
     let value = found.ok_or(BreakdownError::Absent)?;

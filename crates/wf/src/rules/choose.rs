@@ -2,24 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-/// A project and the folders that identify it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProjectCandidate {
     pub(crate) name: String,
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// Flag, variable and current directory of a command.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProjectQuery<'a> {
-    /// `--project`
-    pub(crate) flag: Option<&'a str>,
-    /// `AOS_PROJECT`
-    pub(crate) variable: Option<&'a str>,
-    pub(crate) here: &'a Path,
-}
-
-/// Reason why no project could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
     #[error("there is no project '{name}'{hint}")]
@@ -34,10 +22,12 @@ pub(crate) enum NoProject {
 
 /// Chooses by the flag, then the variable, then the current directory, then the only project.
 pub(crate) fn choose_project(
-    query: &ProjectQuery<'_>,
+    flag: Option<&str>,
+    variable: Option<&str>,
+    here: &Path,
     known: &[ProjectCandidate],
 ) -> Result<String, NoProject> {
-    if let Some(name) = query.flag.or(query.variable.filter(|name| !name.is_empty())) {
+    if let Some(name) = flag.or(variable.filter(|name| !name.is_empty())) {
         return known
             .iter()
             .find(|candidate| candidate.name == name)
@@ -50,8 +40,7 @@ pub(crate) fn choose_project(
                 ),
             });
     }
-    let by_place =
-        known.iter().filter_map(|candidate| Some((depth(candidate, query.here)?, candidate)));
+    let by_place = known.iter().filter_map(|candidate| Some((depth(candidate, here)?, candidate)));
     if let Some((_, candidate)) = by_place.max_by_key(|(depth, _)| *depth) {
         return Ok(candidate.name.clone());
     }
@@ -66,7 +55,6 @@ pub(crate) fn choose_project(
     }
 }
 
-/// Depth of the deepest folder that contains the current directory.
 fn depth(candidate: &ProjectCandidate, here: &Path) -> Option<usize> {
     let around = candidate.folders.iter().filter(|folder| here.starts_with(folder));
     around.map(|folder| folder.components().count()).max()
@@ -88,7 +76,7 @@ mod tests {
     }
 
     fn choose(flag: Option<&str>, variable: Option<&str>, here: &str) -> Result<String, NoProject> {
-        choose_project(&ProjectQuery { flag, variable, here: Path::new(here) }, &known())
+        choose_project(flag, variable, Path::new(here), &known())
     }
 
     #[test]
@@ -105,10 +93,10 @@ mod tests {
     #[test]
     fn the_only_project_needs_no_name() {
         let only = &known()[..1];
-        let query = ProjectQuery { flag: None, variable: None, here: Path::new("/") };
-        assert_eq!(choose_project(&query, only).unwrap(), "a");
-        assert_eq!(choose_project(&query, &[]), Err(NoProject::NoneRegistered));
-        let error = choose_project(&ProjectQuery { flag: Some("aa"), ..query }, only).unwrap_err();
+        let choose = |flag, known| choose_project(flag, None, Path::new("/"), known);
+        assert_eq!(choose(None, only).unwrap(), "a");
+        assert_eq!(choose(None, &[]), Err(NoProject::NoneRegistered));
+        let error = choose(Some("aa"), only).unwrap_err();
         assert_eq!(error.to_string(), "there is no project 'aa'; did you mean 'a'?");
     }
 }

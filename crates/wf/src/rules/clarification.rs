@@ -33,7 +33,6 @@ pub(crate) struct Clarification {
     pub(crate) others: Map<String, Value>,
 }
 
-/// Status of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClarificationStatus {
@@ -41,7 +40,6 @@ pub(crate) enum ClarificationStatus {
     Answered,
 }
 
-/// One of the answers to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AnswerOption {
     pub(crate) id: String,
@@ -63,7 +61,6 @@ pub(crate) enum Urgency {
 }
 
 impl Urgency {
-    /// The word in the file.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Blocking => "blocking",
@@ -71,18 +68,8 @@ impl Urgency {
             Self::Low => "low",
         }
     }
-
-    /// Parses the word in the file. An unknown word counts as blocking, the safe choice.
-    pub(crate) fn parse(word: &str) -> Self {
-        match word {
-            "important" => Self::Important,
-            "low" => Self::Low,
-            _ => Self::Blocking,
-        }
-    }
 }
 
-/// A question without a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewQuestion {
     pub(crate) text: String,
@@ -93,7 +80,6 @@ pub(crate) struct NewQuestion {
 }
 
 impl Clarification {
-    /// Creates a numbered question.
     pub(crate) fn new(
         id: ClarificationId,
         workstream: &WorkstreamId,
@@ -118,12 +104,11 @@ impl Clarification {
         }
     }
 
-    /// Reports whether the work waits for the answer.
     pub(crate) fn is_blocking(&self) -> bool {
-        Urgency::parse(&self.urgency) == Urgency::Blocking
+        // An unknown word counts as blocking, the safe choice.
+        !matches!(self.urgency.as_str(), "important" | "low")
     }
 
-    /// Records the answer.
     pub(crate) fn answered(mut self, answer: String, by: String, now: Timestamp) -> Self {
         self.status = ClarificationStatus::Answered;
         self.answer = Some(answer);
@@ -158,7 +143,6 @@ pub(crate) enum AnswerError {
     NoSuchOption { number: usize, count: usize },
 }
 
-/// Renders the Markdown page.
 pub(crate) fn render_clarification(question: &Clarification) -> String {
     let mut page = format!(
         "# {}: {}\n\n- Status: {}\n- Urgency: {}\n- Workstream: {}\n- Raised: {} ({})\n",

@@ -7,20 +7,16 @@ use serde::Serialize;
 
 use super::touched::parse_touched;
 
-/// Touched files and expected paths of a workstream.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkstreamPaths<'a> {
     pub(crate) id: &'a str,
-    /// The content of its touched_files.txt.
     pub(crate) touched: &'a [u8],
     pub(crate) expected: &'a [String],
 }
 
-/// Overlap of one workstream with another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Overlap {
     pub(crate) workstream: String,
-    /// Files that both touched.
     pub(crate) actual: Vec<String>,
     /// Expected paths of this workstream, with the other's files below them.
     pub(crate) predicted: BTreeMap<String, Vec<String>>,
@@ -39,7 +35,6 @@ impl Overlap {
     }
 }
 
-/// Compares one workstream with all others, by id.
 pub(crate) fn find_overlaps(
     target: &WorkstreamPaths<'_>,
     others: &[WorkstreamPaths<'_>],

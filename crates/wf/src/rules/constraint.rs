@@ -4,7 +4,7 @@ use model::id::{MicroCommitId, Sha};
 
 use super::conflict::contains;
 
-/// The worktree before and change IMPLEMENT.
+/// Change of the branch by IMPLEMENT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObservedChange {
     pub(crate) head_before: Sha,
@@ -18,7 +18,6 @@ pub(crate) struct ObservedChange {
     pub(crate) strange: Vec<String>,
 }
 
-/// Limits of a micro-commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangeLimits<'a> {
     pub(crate) id: &'a MicroCommitId,
@@ -36,7 +35,9 @@ pub(crate) fn judge_change(
     limits: &ChangeLimits<'_>,
 ) -> Result<Vec<String>, String> {
     check_history(change, limits)?;
-    check_content(change)?;
+    if let Some(message) = change.strange.first() {
+        return Err(message.clone());
+    }
     check_paths(change, limits)?;
     check_size(change, limits)?;
     Ok(unexpected(change, limits))
@@ -54,10 +55,6 @@ fn check_history(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(
         Some(subject) => Err(format!("the commit \"{subject}\" does not start with {prefix}")),
         None => Ok(()),
     }
-}
-
-fn check_content(change: &ObservedChange) -> Result<(), String> {
-    change.strange.first().map_or(Ok(()), |message| Err(message.clone()))
 }
 
 fn check_paths(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(), String> {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::meta::stamp;
 
-/// The pictures that tests made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DocsManifest {
     pub(crate) version: u32,
@@ -14,7 +13,6 @@ pub(crate) struct DocsManifest {
     pub(crate) orphaned: Vec<String>,
 }
 
-/// One picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Asset {
     pub(crate) path: String,
@@ -26,12 +24,10 @@ pub(crate) struct Asset {
 }
 
 impl DocsManifest {
-    /// An empty one.
     pub(crate) fn new(now: Timestamp) -> Self {
         Self { version: 1, generated: stamp(now), assets: Vec::new(), orphaned: Vec::new() }
     }
 
-    /// Notes the pictures of a micro-commit.
     pub(crate) fn add(
         &mut self,
         screenshots: &[String],
@@ -59,7 +55,6 @@ impl DocsManifest {
     }
 }
 
-/// Contents of a worktree's documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Coverage {
     pub(crate) pages: usize,
@@ -68,19 +63,16 @@ pub(crate) struct Coverage {
     pub(crate) orphaned: Vec<String>,
 }
 
-/// A file below the documentation folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocFile {
     /// Relative to the documentation folder.
     pub(crate) path: String,
-    /// Its text, if it is a page.
     pub(crate) text: Option<String>,
 }
 
 const PAGES: [&str; 6] = [".md", ".markdown", ".rst", ".adoc", ".html", ".txt"];
 const ASSETS: [&str; 7] = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".mp4"];
 
-/// Whether a name is that of a page, whose text is wanted.
 pub(crate) fn is_page(name: &str) -> bool {
     ends_with_any(name, &PAGES)
 }

@@ -13,7 +13,6 @@ pub(crate) struct TestManifest {
     pub(crate) suites: Vec<SuiteResult>,
 }
 
-/// How one suite ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SuiteResult {
     pub(crate) name: String,
@@ -29,7 +28,6 @@ pub(crate) struct SuiteResult {
     pub(crate) stats: Option<Stats>,
 }
 
-/// How a suite ended, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SuiteStatus {
@@ -65,25 +63,21 @@ pub(crate) struct Stats {
 }
 
 impl TestManifest {
-    /// A manifest of these suites.
     pub(crate) fn new(suites: Vec<SuiteResult>, now: Timestamp) -> Self {
         Self { version: 1, generated: stamp(now), suites }
     }
 
-    /// The suites that failed, by name.
     pub(crate) fn failed(&self) -> Vec<&str> {
         let failed = self.suites.iter().filter(|suite| suite.status == SuiteStatus::Failed);
         failed.map(|suite| suite.name.as_str()).collect()
     }
 
-    /// Whether any suite ran at all.
     pub(crate) fn has_run_any(&self) -> bool {
         self.suites.iter().any(|suite| suite.status != SuiteStatus::Skipped)
     }
 }
 
 impl SuiteResult {
-    /// A suite that did not run, and why.
     pub(crate) fn skipped(name: &str, reason: &str) -> Self {
         Self {
             name: name.to_owned(),

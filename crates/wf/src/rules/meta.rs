@@ -1,7 +1,7 @@
 //! `meta.env` of a workstream: read into types, changed key by key, so that comments and unknown keys stay.
 
 use std::num::ParseIntError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use model::env_file::{EnvFault, EnvFile, MissingKeys};
@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::status::{UnknownStatus, WorkstreamStatus};
 
-/// The keys that must be there.
 const REQUIRED: [&str; 9] = [
     "ID",
     "TITLE",
@@ -23,7 +22,6 @@ const REQUIRED: [&str; 9] = [
     "LAST_REFRESHED",
 ];
 
-/// The other keys that mean something here.
 const OPTIONAL: [&str; 11] = [
     "EXPECTED_PATHS",
     "LAST_RUN_ID",
@@ -38,7 +36,6 @@ const OPTIONAL: [&str; 11] = [
     "TOUCHED_BASE",
 ];
 
-/// Contents of a meta.env.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Meta {
     pub(crate) id: WorkstreamId,
@@ -55,7 +52,6 @@ pub(crate) struct Meta {
     pub(crate) last_commit_sha: Option<Sha>,
     pub(crate) last_result: Option<String>,
     pub(crate) blocked_by: Vec<String>,
-    /// The commit that a person approved.
     pub(crate) approved_sha: Option<Sha>,
     /// The number of the pull request by which it is to be merged.
     pub(crate) merge_pull: Option<u64>,
@@ -67,34 +63,56 @@ pub(crate) struct Meta {
     pub(crate) touched_base: Option<Sha>,
 }
 
-/// Error of a meta.env.
+/// Error of a meta.env or a project.env.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MetaError {
+pub(crate) enum KeyError {
     #[error(transparent)]
     Missing(#[from] MissingKeys),
     #[error("{key}: {problem}")]
     Id { key: &'static str, problem: IdError },
     #[error(transparent)]
     Status(#[from] UnknownStatus),
-    #[error("ID is {found}, but the folder is called {folder}")]
-    WrongFolder { found: String, folder: String },
+    #[error("{key} is {found}, but the folder is called {folder}")]
+    WrongFolder { key: &'static str, found: String, folder: String },
     #[error("{key} must be a number")]
     NoNumber { key: &'static str, source: ParseIntError },
-    #[error("WORKTREE must be an absolute path")]
-    RelativeWorktree,
+    #[error("{key} must be an absolute path")]
+    Relative { key: &'static str },
+    #[error("{key}: {problem}")]
+    Value { key: &'static str, problem: EnvFault },
 }
 
-/// Reads the file of the workstream in `folder`.
-pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError> {
+impl KeyError {
+    /// Adds the key to the error of an id.
+    pub(super) fn id(key: &'static str) -> impl FnOnce(IdError) -> Self {
+        move |problem| Self::Id { key, problem }
+    }
+}
+
+/// Refuses a name that is not that of its folder.
+pub(super) fn check_folder(key: &'static str, found: &str, folder: &str) -> Result<(), KeyError> {
+    if found == folder {
+        return Ok(());
+    }
+    Err(KeyError::WrongFolder { key, found: found.to_owned(), folder: folder.to_owned() })
+}
+
+pub(super) fn absolute(key: &'static str, text: &str) -> Result<PathBuf, KeyError> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err(KeyError::Relative { key }) }
+}
+
+pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, KeyError> {
     file.require(&REQUIRED)?;
     let text = |key: &str| file.get(key).unwrap_or_default().to_owned();
     let optional = |key: &str| file.get(key).filter(|value| !value.is_empty()).map(str::to_owned);
     let meta = Meta {
-        id: WorkstreamId::parse(&text("ID")).map_err(in_key("ID"))?,
+        id: WorkstreamId::parse(&text("ID")).map_err(KeyError::id("ID"))?,
         title: text("TITLE"),
-        branch: BranchName::parse(&text("BRANCH")).map_err(in_key("BRANCH"))?,
-        worktree: PathBuf::from(text("WORKTREE")),
-        base_branch: BranchName::parse(&text("BASE_BRANCH")).map_err(in_key("BASE_BRANCH"))?,
+        branch: BranchName::parse(&text("BRANCH")).map_err(KeyError::id("BRANCH"))?,
+        worktree: absolute("WORKTREE", &text("WORKTREE"))?,
+        base_branch: BranchName::parse(&text("BASE_BRANCH"))
+            .map_err(KeyError::id("BASE_BRANCH"))?,
         base_sha: sha_in(file, "BASE_SHA")?
             .ok_or_else(|| MissingKeys { keys: vec!["BASE_SHA".to_owned()] })?,
         status: WorkstreamStatus::parse(&text("STATUS"))?,
@@ -116,15 +134,7 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, MetaError
         touched_head: sha_in(file, "TOUCHED_HEAD")?,
         touched_base: sha_in(file, "TOUCHED_BASE")?,
     };
-    if meta.id.as_str() != folder {
-        return Err(MetaError::WrongFolder {
-            found: meta.id.to_string(),
-            folder: folder.to_owned(),
-        });
-    }
-    if !meta.worktree.is_absolute() {
-        return Err(MetaError::RelativeWorktree);
-    }
+    check_folder("ID", meta.id.as_str(), folder)?;
     Ok(meta)
 }
 
@@ -133,44 +143,39 @@ pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
     file.unknown(&[&REQUIRED[..], &OPTIONAL].concat())
 }
 
-fn in_key(key: &'static str) -> impl FnOnce(IdError) -> MetaError {
-    move |problem| MetaError::Id { key, problem }
-}
-
-fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, MetaError> {
+fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, KeyError> {
     match file.get(key) {
         None | Some("") => Ok(None),
-        Some(text) => Sha::parse(text).map(Some).map_err(in_key(key)),
+        Some(text) => Sha::parse(text).map(Some).map_err(KeyError::id(key)),
     }
 }
 
-fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, MetaError> {
+fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, KeyError> {
     match file.get(key) {
         None | Some("") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|source| MetaError::NoNumber { key, source }),
+        Some(text) => text.parse().map(Some).map_err(|source| KeyError::NoNumber { key, source }),
     }
 }
 
-/// Fields of a new workstream.
 #[derive(Debug, Clone)]
-pub(crate) struct NewMeta<'a> {
-    pub(crate) id: &'a WorkstreamId,
-    pub(crate) title: &'a str,
-    pub(crate) branch: &'a BranchName,
-    pub(crate) worktree: &'a Path,
-    pub(crate) base_branch: &'a BranchName,
-    pub(crate) base_sha: &'a Sha,
-    pub(crate) expected_paths: &'a [String],
+pub(crate) struct NewMeta {
+    pub(crate) id: WorkstreamId,
+    pub(crate) title: String,
+    pub(crate) branch: BranchName,
+    pub(crate) worktree: PathBuf,
+    pub(crate) base_branch: BranchName,
+    pub(crate) base_sha: Sha,
+    pub(crate) expected_paths: Vec<String>,
     pub(crate) now: Timestamp,
 }
 
 /// Renders the file of a new workstream; fails on a value that the env-file grammar cannot represent.
-pub(crate) fn render_new(new: &NewMeta<'_>) -> Result<EnvFile, EnvFault> {
+pub(crate) fn render_new(new: &NewMeta) -> Result<EnvFile, EnvFault> {
     let mut file = EnvFile::default();
     let now = stamp(new.now);
     for (key, value) in [
         ("ID", new.id.as_str()),
-        ("TITLE", new.title),
+        ("TITLE", &new.title),
         ("BRANCH", new.branch.as_str()),
         ("WORKTREE", &new.worktree.to_string_lossy()),
         ("BASE_BRANCH", new.base_branch.as_str()),
@@ -236,13 +241,13 @@ mod tests {
         let (base, sha) = (BranchName::parse("main").unwrap(), Sha::parse(SHA).unwrap());
         let render = |title: &str| {
             render_new(&NewMeta {
-                id: &id,
-                title,
-                branch: &branch,
-                worktree: Path::new("/ops/worktrees/tf"),
-                base_branch: &base,
-                base_sha: &sha,
-                expected_paths: &["mk/".to_owned(), "tests/".to_owned()],
+                id: id.clone(),
+                title: title.to_owned(),
+                branch: branch.clone(),
+                worktree: "/ops/worktrees/tf".into(),
+                base_branch: base.clone(),
+                base_sha: sha.clone(),
+                expected_paths: vec!["mk/".to_owned(), "tests/".to_owned()],
                 now: Timestamp::UNIX_EPOCH,
             })
         };

@@ -9,7 +9,6 @@ use model::exit::WfExit;
 use super::profile::Pause;
 use super::status::WorkstreamStatus;
 
-/// A stage of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RunStage {
     Lock,
@@ -60,7 +59,6 @@ impl RunStage {
         }
     }
 
-    /// The stage of that name.
     pub(crate) fn from_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.key() == key)
     }
@@ -82,63 +80,47 @@ impl RunStage {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StageOutcome {
+    /// The next stage follows.
     Passed,
     /// SELECT: every micro-commit is done.
     AllDone,
     /// SELECT: merge-ready or done, so there is nothing to do.
     Nothing,
     /// A person is needed first: the ids of questions or acceptance tests.
-    Blocked {
-        by: Vec<String>,
-    },
+    Blocked { by: Vec<String> },
     /// UAT_GATE: a person did not accept it.
-    NotAccepted {
-        by: Vec<String>,
-    },
+    NotAccepted { by: Vec<String> },
     /// CLARIFICATION_CHECK: the last micro-commit is neither approved nor rejected.
-    Unapproved {
-        message: String,
-    },
+    Unapproved { message: String },
     /// REVIEW: changes are requested.
-    ChangesRequested {
-        message: String,
-    },
+    ChangesRequested { message: String },
     /// It failed; the status may differ from the stage's usual one.
-    Failed {
-        status: WfExit,
-        message: String,
-    },
+    Failed { status: WfExit, message: String },
     /// The run was cancelled.
-    Stopped {
-        message: String,
-    },
+    Stopped { message: String },
 }
 
 /// Blocker of a loop that waits for an approval.
 const APPROVAL: &str = "approval";
 
 impl StageOutcome {
-    /// A failure of the usual status.
     pub(crate) fn failed(stage: RunStage, message: impl Into<String>) -> Self {
         Self::Failed { status: stage.usual_failure(), message: message.into() }
     }
 }
 
-/// Current stage of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cycle {
     pub(crate) stage: RunStage,
     kind: CycleKind,
 }
 
-/// Path of a cycle after CLARIFICATION_CHECK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CycleKind {
     MicroCommit,
     Acceptance,
 }
 
-/// Transition after a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Transition {
     Enter(Cycle),
@@ -166,11 +148,9 @@ pub(crate) enum EndingKind {
     /// The gate in front of the merge opened.
     Accepted,
     Nothing,
-    /// It did not pass.
     NotPassed,
 }
 
-/// Outcome of a run in result.json.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunOutcome {
@@ -190,12 +170,10 @@ impl RunOutcome {
 }
 
 impl Cycle {
-    /// The first stage of every cycle.
     pub(crate) fn start() -> Self {
         Self { stage: RunStage::Lock, kind: CycleKind::MicroCommit }
     }
 
-    /// Decides what follows an outcome.
     pub(crate) fn next(self, report: StageOutcome) -> Transition {
         match report {
             StageOutcome::Passed => self.after_pass(),
@@ -280,49 +258,48 @@ impl Cycle {
 
     fn blocked(self, by: Vec<String>, becomes: WorkstreamStatus) -> Ending {
         Ending {
-            outcome: RunOutcome::Blocked,
-            exit: WfExit::Blocked,
             failed_stage: Some(self.stage),
             becomes: Some(becomes),
             message: format!("blocked by {}", by.join(", ")),
             blocked_by: by,
-            kind: EndingKind::NotPassed,
+            ..Ending::new(RunOutcome::Blocked, WfExit::Blocked, EndingKind::NotPassed)
         }
     }
 
     fn failed(self, exit: WfExit, becomes: Option<WorkstreamStatus>, message: String) -> Ending {
         Ending {
-            outcome: RunOutcome::Failed,
-            exit,
             failed_stage: Some(self.stage),
             becomes,
-            blocked_by: Vec::new(),
             message,
-            kind: EndingKind::NotPassed,
+            ..Ending::new(RunOutcome::Failed, exit, EndingKind::NotPassed)
+        }
+    }
+}
+
+impl Ending {
+    pub(crate) fn new(outcome: RunOutcome, exit: WfExit, kind: EndingKind) -> Self {
+        Self {
+            outcome,
+            exit,
+            failed_stage: None,
+            becomes: None,
+            blocked_by: Vec::new(),
+            message: String::new(),
+            kind,
         }
     }
 }
 
 fn passed(kind: EndingKind, becomes: Option<WorkstreamStatus>) -> Ending {
-    Ending {
-        outcome: RunOutcome::Passed,
-        exit: WfExit::Success,
-        failed_stage: None,
-        becomes,
-        blocked_by: Vec::new(),
-        message: String::new(),
-        kind,
-    }
+    Ending { becomes, ..Ending::new(RunOutcome::Passed, WfExit::Success, kind) }
 }
 
-/// Number of cycles of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunMode {
     Once,
     Loop,
 }
 
-/// Whether another cycle follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextCycle {
     Again,

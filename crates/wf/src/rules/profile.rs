@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::agent_choice::{AgentChoice, parse_agent};
 
-/// A project's profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Profile {
     /// Relative to the worktree; none means that make is not used.
@@ -28,7 +27,7 @@ pub(crate) struct Profile {
     pub(crate) pause: Pause,
     /// `None` lets `wf merge` choose from what the machine offers.
     pub(crate) merge_mode: Option<MergeMode>,
-    /// The repository on the forge, where origin does not name it.
+    /// The repository on the forge, if origin does not name it.
     pub(crate) forge_url: Option<String>,
     pub(crate) max_files: usize,
     pub(crate) max_lines: u64,
@@ -56,20 +55,17 @@ pub(crate) struct Profile {
     pub(crate) secrets_test: Vec<String>,
 }
 
-/// One test suite and how it is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) how: SuiteRunner,
 }
 
-/// How a suite is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SuiteRunner {
     /// A command of its own, by arguments and never by a shell.
     Command(Vec<String>),
-    /// A make target.
     Make(String),
     /// Not at all, with the reason.
     Skip(&'static str),
@@ -86,7 +82,6 @@ impl SuiteRunner {
     }
 }
 
-/// Where tests run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TestIn {
@@ -94,7 +89,6 @@ pub(crate) enum TestIn {
     Host,
 }
 
-/// When `--loop` pauses for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Pause {
@@ -104,12 +98,11 @@ pub(crate) enum Pause {
     Gates,
 }
 
-/// How a finished workstream reaches the default branch.
+/// Route of a finished workstream to the default branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "&'static str")]
 pub(crate) enum MergeMode {
     Local,
-    /// Through a pull request there.
     Forge(ForgeKind),
 }
 
@@ -121,7 +114,6 @@ pub(crate) struct ProfileError {
 }
 
 impl MergeMode {
-    /// The word in the profile.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -129,7 +121,6 @@ impl MergeMode {
         }
     }
 
-    /// All modes that a profile may name.
     fn all() -> impl Iterator<Item = Self> {
         let forges = ForgeKind::all().filter(|kind| kind.merge_mode().is_some());
         std::iter::once(Self::Local).chain(forges.map(Self::Forge))
@@ -233,7 +224,7 @@ fn choose_pause(keys: &Keys<'_>) -> Result<Pause, ProfileError> {
 
 const HITL_RULE: &str = "strict, stage-only, exceptions or off";
 
-/// Whether a path stays inside the repository: relative and without `..`.
+/// Reports whether a path stays inside the repository: relative and without `..`.
 pub(crate) fn is_inside(path: &str) -> bool {
     !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }

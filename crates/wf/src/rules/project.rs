@@ -2,58 +2,36 @@
 
 use std::path::PathBuf;
 
-use model::env_file::{EnvFault, EnvFile, MissingKeys};
+use model::env_file::EnvFile;
 use model::id::{BranchName, IdError, ProjectName};
 use serde::Serialize;
+
+use super::meta::{KeyError, absolute, check_folder};
 
 const REQUIRED: [&str; 3] = ["PROJECT_NAME", "REPO_PATH", "DEFAULT_BRANCH"];
 const KNOWN: [&str; 5] =
     ["PROJECT_NAME", "REPO_PATH", "OPS_PATH", "DEFAULT_BRANCH", "BRANCH_PREFIX"];
 const DEFAULT_PREFIX: &str = "feat";
 
-/// A registered project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Project {
     pub(crate) name: ProjectName,
     pub(crate) repo: PathBuf,
-    /// The ops directory, if configured.
     pub(crate) ops: Option<PathBuf>,
     pub(crate) default_branch: BranchName,
     /// Prefix of workstream branches; may be empty.
     pub(crate) branch_prefix: String,
 }
 
-/// Error of a project.env.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ProjectError {
-    #[error(transparent)]
-    Missing(#[from] MissingKeys),
-    #[error("{key}: {problem}")]
-    Id { key: &'static str, problem: IdError },
-    #[error("PROJECT_NAME is {found}, but the folder is called {folder}")]
-    WrongFolder { found: String, folder: String },
-    #[error("{key} must be an absolute path")]
-    Relative { key: &'static str },
-    #[error("{key}: {problem}")]
-    Value { key: &'static str, problem: EnvFault },
-}
-
-/// Reads the file of the project in `folder`.
-pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, ProjectError> {
+pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, KeyError> {
     file.require(&REQUIRED)?;
     let text = |key: &str| file.get(key).unwrap_or_default();
-    let name = ProjectName::parse(text("PROJECT_NAME"))
-        .map_err(|problem| ProjectError::Id { key: "PROJECT_NAME", problem })?;
-    if name.as_str() != folder {
-        return Err(ProjectError::WrongFolder {
-            found: name.to_string(),
-            folder: folder.to_owned(),
-        });
-    }
-    let default_branch = BranchName::parse(text("DEFAULT_BRANCH"))
-        .map_err(|problem| ProjectError::Id { key: "DEFAULT_BRANCH", problem })?;
+    let name = ProjectName::parse(text("PROJECT_NAME")).map_err(KeyError::id("PROJECT_NAME"))?;
+    check_folder("PROJECT_NAME", name.as_str(), folder)?;
+    let default_branch =
+        BranchName::parse(text("DEFAULT_BRANCH")).map_err(KeyError::id("DEFAULT_BRANCH"))?;
     let prefix = file.get("BRANCH_PREFIX").unwrap_or(DEFAULT_PREFIX);
-    branch_of(prefix, "x").map_err(|problem| ProjectError::Id { key: "BRANCH_PREFIX", problem })?;
+    branch_of(prefix, "x").map_err(KeyError::id("BRANCH_PREFIX"))?;
     Ok(Project {
         name,
         repo: absolute("REPO_PATH", text("REPO_PATH"))?,
@@ -71,7 +49,7 @@ pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
 }
 
 /// Writes a project to its file and keeps all other content.
-pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(), ProjectError> {
+pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(), KeyError> {
     let ops = project.ops.as_ref().map(|path| path.to_string_lossy().into_owned());
     let entries: [(&'static str, Option<&str>); 5] = [
         ("PROJECT_NAME", Some(project.name.as_str())),
@@ -82,13 +60,12 @@ pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(),
     ];
     for (key, value) in entries {
         if let Some(value) = value {
-            file.set(key, value).map_err(|problem| ProjectError::Value { key, problem })?;
+            file.set(key, value).map_err(|problem| KeyError::Value { key, problem })?;
         }
     }
     Ok(())
 }
 
-/// The branch of a workstream.
 pub(crate) fn branch_of(prefix: &str, id: &str) -> Result<BranchName, IdError> {
     match strip_slash(prefix) {
         "" => BranchName::parse(id),
@@ -100,16 +77,11 @@ fn strip_slash(prefix: &str) -> &str {
     prefix.strip_suffix('/').unwrap_or(prefix)
 }
 
-fn absolute(key: &'static str, text: &str) -> Result<PathBuf, ProjectError> {
-    let path = PathBuf::from(text);
-    if path.is_absolute() { Ok(path) } else { Err(ProjectError::Relative { key }) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Project, ProjectError> {
+    fn read(text: &str) -> Result<Project, KeyError> {
         parse_project(&EnvFile::parse(text).unwrap(), "p")
     }
 

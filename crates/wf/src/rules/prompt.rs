@@ -4,30 +4,24 @@
 use super::constraint::ChangeLimits;
 use super::plan::MicroCommit;
 
-/// Limit on a quoted text in a prompt.
 const QUOTED_CAP: usize = 24 * 1024;
 
-/// Limit on the history in a prompt.
 const HISTORY_CAP: usize = 64 * 1024;
 
 /// Path of the diff in the reviewer's box.
 pub(crate) const DIFF_FILE: &str = "/harness-state/run/diff.patch";
 
-/// Data of the implementation prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct ImplementTask<'a> {
     pub(crate) title: &'a str,
     pub(crate) block: &'a str,
     pub(crate) branch: &'a str,
     pub(crate) limits: ChangeLimits<'a>,
-    /// The command lines of the tests that will be run.
     pub(crate) tests: &'a [String],
     pub(crate) timeout_secs: u64,
-    /// Earlier failures and answers.
     pub(crate) history: &'a [String],
 }
 
-/// Renders the prompt of the implementing agent.
 pub(crate) fn render_implement(task: &ImplementTask<'_>) -> String {
     let ImplementTask { title, branch, timeout_secs, .. } = task;
     let ChangeLimits { id, max_files, max_lines, allowed, forbidden, expected } = &task.limits;
@@ -110,7 +104,6 @@ pub(crate) fn render_review(commit: &MicroCommit, block: &str, weakened: &[Strin
     text
 }
 
-/// Renders the prompt of the agent that breaks a story down.
 pub(crate) fn render_breakdown(
     title: &str,
     plan: &str,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// Changes of a patch to the tests of one file.
 #[derive(Debug, Default)]
 struct TestChanges {
     is_deleted: bool,
@@ -63,7 +62,7 @@ fn old_name(names: &str) -> Option<String> {
 
 const FOLDERS: [&str; 7] = ["test", "tests", "spec", "specs", "__tests__", "testing", "e2e"];
 
-/// Whether a file holds tests, by the customs of most languages. Makefiles count: they say which tests are run.
+/// Reports whether a file holds tests, by the customs of most languages. Makefiles count: they name the tests to run.
 fn is_test(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let lower = name.to_ascii_lowercase();
@@ -81,7 +80,7 @@ fn is_test(path: &str) -> bool {
         || lower == "makefile"
 }
 
-/// Whether a line checks something, declares a test, or is a test target.
+/// Reports whether a line checks something, declares a test, or is a test target.
 fn checks(line: &str) -> bool {
     let line = line.trim_start();
     ["assert", "expect(", "expect!", "should.", "require.", "t.Error", "t.Fatal", "#[test]"]
@@ -92,7 +91,6 @@ fn checks(line: &str) -> bool {
             .any(|mark| line.starts_with(mark))
 }
 
-/// Whether a line switches a test off.
 fn skips(line: &str) -> bool {
     [
         "#[ignore",

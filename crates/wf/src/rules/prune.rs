@@ -13,7 +13,6 @@ pub(crate) struct RunCopy {
     pub(crate) is_awaited: bool,
 }
 
-/// Decision on a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CopyVerdict {
@@ -26,7 +25,6 @@ pub(crate) enum CopyVerdict {
 }
 
 impl CopyVerdict {
-    /// The reason, for people.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Superseded => "a later run had its micro-commit accepted",

@@ -26,7 +26,6 @@ pub(crate) fn next_pull_action(pull: Option<(bool, bool)>, is_pushed: bool) -> P
     }
 }
 
-/// Renders the text of the pull request: the micro-commits with their acceptance criteria.
 pub(crate) fn render_pull(plan: &Plan) -> String {
     let mut text = "## Micro-commits\n\n".to_owned();
     for commit in &plan.commits {

@@ -6,7 +6,6 @@ use quick_xml::reader::Reader;
 use super::manifest::{Stats, SuiteStatus, TestManifest};
 use super::review::ReviewDecision;
 
-/// Artifacts of one suite that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SuiteEvidence {
     pub(crate) name: String,
@@ -15,7 +14,6 @@ pub(crate) struct SuiteEvidence {
     pub(crate) junit: TestEvidence<u64>,
 }
 
-/// An artifact that a suite should produce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TestEvidence<T> {
     Absent,
@@ -23,7 +21,6 @@ pub(crate) enum TestEvidence<T> {
     Found(T),
 }
 
-/// Facts for the gate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QaFacts<'a> {
     pub(crate) manifest: Option<&'a TestManifest>,
@@ -32,7 +29,7 @@ pub(crate) struct QaFacts<'a> {
     pub(crate) strictness: Strictness,
 }
 
-/// Whether a missing artifact is a warning or a failure.
+/// Treatment of a missing artifact: a warning or a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strictness {
     Lenient,
@@ -46,7 +43,6 @@ pub(crate) struct QaVerdict {
     pub(crate) fault: Option<String>,
 }
 
-/// Judges a cycle.
 pub(crate) fn judge_qa(facts: &QaFacts<'_>) -> QaVerdict {
     let mut verdict = QaVerdict::default();
     let Some(manifest) = facts.manifest else {
@@ -112,7 +108,6 @@ impl QaVerdict {
     }
 }
 
-/// Reads a suite's summary.json.
 pub(crate) fn parse_summary(bytes: &[u8]) -> TestEvidence<Stats> {
     match serde_json::from_slice::<serde_json::Value>(bytes) {
         Err(error) => TestEvidence::Broken(error.to_string()),

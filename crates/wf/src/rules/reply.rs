@@ -5,23 +5,13 @@ use serde_json::Value;
 use super::clarification::AnswerOption;
 use super::extract::last_object;
 
-/// Claim of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentReply {
-    Success {
-        notes: String,
-    },
-    Failure {
-        notes: String,
-    },
-    /// The agent needs a person's decision.
-    Clarify {
-        question: String,
-        options: Vec<AnswerOption>,
-    },
+    Success { notes: String },
+    Failure { notes: String },
+    Clarify { question: String, options: Vec<AnswerOption> },
 }
 
-/// Parses the last answer in the agent's output.
 pub(crate) fn parse_reply(text: &str) -> Option<AgentReply> {
     let object = last_object(text, |value| parse_object(value).is_some())?;
     parse_object(&object)

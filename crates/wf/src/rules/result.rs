@@ -36,7 +36,6 @@ pub(crate) struct RunResult {
     pub(crate) notes: String,
 }
 
-/// When a run was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Timestamps {
     pub(crate) started: String,
@@ -45,7 +44,6 @@ pub(crate) struct Timestamps {
     pub(crate) duration_seconds: f64,
 }
 
-/// How one stage went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StageRecord {
     pub(crate) status: StageStatus,
@@ -55,7 +53,6 @@ pub(crate) struct StageRecord {
     pub(crate) notes: String,
 }
 
-/// How a stage ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StageStatus {
@@ -102,7 +99,6 @@ impl RunResult {
     }
 }
 
-/// Renders run_summary.md.
 pub(crate) fn render_summary(run: &str, result: &RunResult) -> String {
     let none = || "none".to_owned();
     let mut page = format!(

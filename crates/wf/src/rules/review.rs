@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::extract::last_object;
 use super::schema::{Schema, SchemaError};
 
-/// A review that keeps the schema.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Review {
     pub(crate) decision: ReviewDecision,
@@ -16,12 +15,10 @@ pub(crate) struct Review {
     pub(crate) required_changes: Vec<String>,
     #[serde(default)]
     pub(crate) documentation: Documentation,
-    /// The whole document, as it is kept.
     #[serde(skip)]
     pub(crate) document: Value,
 }
 
-/// Decision of the reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReviewDecision {
@@ -29,7 +26,6 @@ pub(crate) enum ReviewDecision {
     RequestChanges,
 }
 
-/// Something that must change.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Blocker {
     pub(crate) file: String,
@@ -40,7 +36,6 @@ pub(crate) struct Blocker {
     pub(crate) fix_hint: Option<String>,
 }
 
-/// The reviewer's judgement of the documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Documentation {
@@ -56,7 +51,6 @@ pub(crate) enum ReviewError {
     Invalid(#[from] SchemaError),
 }
 
-/// Extracts the review from the reviewer's output.
 pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
     let found = last_object(text, |value| value.get("decision").is_some());
     read_review(found.ok_or(ReviewError::Absent)?)

@@ -4,21 +4,16 @@
 use jiff::Timestamp;
 use model::id::{MicroCommitId, ProjectName, WorkstreamId};
 
-/// Topic of a run, for its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunTopic<'a> {
-    /// It is not known yet.
     Pending,
-    /// It ended without a micro-commit.
     None,
-    /// It is the gate test of a merge.
     Merge,
-    /// It drafted a plan.
     Plan,
     MicroCommit(&'a MicroCommitId),
 }
 
-/// What the names of all runs of this moment begin with.
+/// Start of the names of all runs of this second.
 pub(crate) fn run_stem(now: Timestamp, project: &ProjectName, workstream: &WorkstreamId) -> String {
     format!("{}_{project}_{workstream}", now.strftime("%Y%m%d-%H%M%S"))
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The kinds of JSON file that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schema {
     /// `result.json`
@@ -24,7 +23,6 @@ pub(crate) enum Schema {
     DocsManifest,
 }
 
-/// Error of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SchemaError {
     #[error("not valid JSON: {0}")]
@@ -57,7 +55,6 @@ impl Schema {
         })
     }
 
-    /// Reads a document that keeps the schema.
     pub(crate) fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, SchemaError> {
         let syntax = |error: serde_json::Error| SchemaError::Syntax(error.to_string());
         let value: Value = serde_json::from_slice(bytes).map_err(syntax)?;

@@ -65,7 +65,6 @@ impl WorkstreamStatus {
         matches!(self, Self::MergeReady | Self::Done)
     }
 
-    /// Next step for a person, if any.
     pub(crate) fn needs(self) -> Option<&'static str> {
         match self {
             Self::BlockedClarification => Some("answer: wf clarify list"),
@@ -91,7 +90,6 @@ impl Serialize for WorkstreamStatus {
     }
 }
 
-/// Facts about the gate before a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GateFacts {
     pub(crate) all_done: bool,

@@ -1,6 +1,5 @@
 //! "Did you mean": the known name that is nearest to an unknown one.
 
-/// How alike two names must be.
 const ALIKE: f64 = 0.72;
 
 /// The nearest of the known names, if one is near.
@@ -13,7 +12,7 @@ pub(crate) fn suggest<'a>(
     near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
 }
 
-/// The words to add to a complaint: empty, or a suggestion.
+/// End of an error message: empty, or a suggestion.
 pub(crate) fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     suggest(wanted, known).map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Which variables of a person's environment reach tests that run on their machine: what programs need to run at all and to
 //! find their toolchains, and what the profile names. Logins and keys stay behind.
 
-/// What programs need to run at all, and where common toolchains are kept.
+/// Variables that programs need to run at all, and places of common toolchains.
 const PASSED: [&str; 29] = [
     "PATH",
     "HOME",

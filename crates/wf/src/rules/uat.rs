@@ -34,7 +34,6 @@ pub(crate) struct Uat {
     pub(crate) others: Map<String, Value>,
 }
 
-/// Status of an acceptance test; also its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum UatStatus {
@@ -58,7 +57,6 @@ impl UatStatus {
     }
 }
 
-/// One scenario to try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scenario {
     pub(crate) name: String,
@@ -109,7 +107,6 @@ fn scenarios_of(commit: &MicroCommit) -> Vec<Scenario> {
 }
 
 impl Uat {
-    /// The same test, accepted.
     pub(crate) fn passed(mut self, by: String, now: Timestamp) -> Self {
         for scenario in &mut self.scenarios {
             scenario.result.get_or_insert_with(|| "passed".to_owned());
@@ -118,13 +115,11 @@ impl Uat {
         self.close(UatStatus::Passed, by, now)
     }
 
-    /// The same test, not accepted, and why.
     pub(crate) fn failed(mut self, issues: Vec<String>, by: String, now: Timestamp) -> Self {
         self.issues = issues;
         self.close(UatStatus::Failed, by, now)
     }
 
-    /// The same test, replaced by a newer one.
     pub(crate) fn superseded(mut self) -> Self {
         self.status = UatStatus::Superseded;
         self
@@ -139,7 +134,6 @@ impl Uat {
     }
 }
 
-/// Decision of the gate before a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// Everything was accepted.
@@ -170,7 +164,6 @@ pub(crate) fn judge_gate(tests: &[Uat], head: Option<&Sha>) -> Gate {
     }
 }
 
-/// Renders the Markdown page.
 pub(crate) fn render_uat(uat: &Uat) -> String {
     let mut page = format!(
         "# {}: acceptance of {}\n\n- Status: {}\n- Created: {}\n",

@@ -13,25 +13,22 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use host::signal::Cancel;
 use model::error_chain;
-use model::exit::WfExit;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::pager::{Paper, open_paper};
 use self::screen::{Screen, parse_key};
 use super::App;
 use super::clarify::QueueArg;
+use super::verdict::RejectArgs;
 use crate::cli::Which;
-use crate::disk::effect_log::ProjectEffects;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::exit::{Failure, OrExit, Outcome};
+use crate::disk::{ProjectDirs, ProjectEffects};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::board::{BoardStamp, observe_board, observe_stamp};
 use crate::flow::notify::notify;
 use crate::rules::watch::{Board, BoardAction, BoardPage, new_needs, press, render_page};
 
-/// Interval between checks of the files.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Shows the board until the user quits.
 pub(crate) async fn cmd_watch(app: &App) -> Outcome {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
@@ -46,7 +43,7 @@ pub(crate) async fn cmd_watch(app: &App) -> Outcome {
 }
 
 struct WatchScreen {
-    /// Commands that the keys stand for say nothing themselves.
+    /// The commands behind the keys print nothing.
     silent: App,
     dirs: ProjectDirs,
     board: Board,
@@ -56,7 +53,7 @@ struct WatchScreen {
 }
 
 impl WatchScreen {
-    fn new(app: &App, dirs: ProjectDirs) -> Result<Self, Failure> {
+    fn new(app: &App, dirs: ProjectDirs) -> WfResult<Self> {
         let mut board = Board { project: dirs.project.name.to_string(), ..Board::default() };
         // Taken before the read: a change in between is seen at the next check.
         let stamp = observe_stamp(&dirs)?;
@@ -66,7 +63,7 @@ impl WatchScreen {
         Ok(Self { silent: app.silent(), dirs, board, stamp, drawn: None, screen })
     }
 
-    async fn go_on(&mut self, cancel: &Cancel) -> Result<(), Failure> {
+    async fn go_on(&mut self, cancel: &Cancel) -> WfResult<()> {
         let mut keys = EventStream::new();
         let mut ticks = interval(LOOK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -95,8 +92,7 @@ impl WatchScreen {
         }
     }
 
-    /// Draws the page if it changed.
-    fn draw(&mut self) -> Result<(), Failure> {
+    fn draw(&mut self) -> WfResult<()> {
         let (columns, rows) = self.screen.size().or_exit(WfExit::General)?;
         let page = render_page(&self.board, host::clock::now(), columns, rows);
         if self.drawn.as_ref() != Some(&page) {
@@ -106,8 +102,7 @@ impl WatchScreen {
         Ok(())
     }
 
-    /// Reads the files again if any of them changed.
-    fn look(&mut self) -> Result<(), Failure> {
+    fn look(&mut self) -> WfResult<()> {
         let stamp = observe_stamp(&self.dirs)?;
         if stamp == self.stamp {
             return Ok(());
@@ -123,7 +118,6 @@ impl WatchScreen {
         Ok(())
     }
 
-    /// Sends a notification in the background.
     fn notify(&mut self, needs: Vec<String>) {
         if needs.is_empty() {
             return;
@@ -142,7 +136,7 @@ impl WatchScreen {
         &mut self,
         action: BoardAction,
         keys: &mut EventStream,
-    ) -> Result<ControlFlow<()>, Failure> {
+    ) -> WfResult<ControlFlow<()>> {
         let done = match action {
             BoardAction::Stay => return Ok(ControlFlow::Continue(())),
             BoardAction::Quit => return Ok(ControlFlow::Break(())),
@@ -157,27 +151,20 @@ impl WatchScreen {
                 outcome.map(|_| format!("Approved; continue: wf run {id}"))
             }
             BoardAction::Reject { workstream, words } => {
-                let which = named(&workstream);
-                let outcome = super::verdict::reject(&self.silent, &which, &words).await;
+                let args = RejectArgs { which: named(&workstream), message: words };
+                let outcome = super::verdict::cmd_reject(&self.silent, &args).await;
                 outcome.map(|_| format!("Rejected; repeat it: wf run {workstream}"))
             }
             BoardAction::ShowDiff(id) => self.read(id.as_str(), Paper::Diff, keys).await,
             BoardAction::ShowLog(id) => self.read(id.as_str(), Paper::Log, keys).await,
         };
-        self.board.message = done.unwrap_or_else(|failure| failure.to_string());
-        let message = std::mem::take(&mut self.board.message);
         self.look()?;
-        self.board.message = message;
+        self.board.message = done.unwrap_or_else(|failure| failure.to_string());
         Ok(ControlFlow::Continue(()))
     }
 
     /// Hands the terminal to a pager, which must be the only reader of the keys.
-    async fn read(
-        &mut self,
-        id: &str,
-        paper: Paper,
-        keys: &mut EventStream,
-    ) -> Result<String, Failure> {
+    async fn read(&mut self, id: &str, paper: Paper, keys: &mut EventStream) -> WfResult<String> {
         let path = paper.find(&self.dirs, id)?;
         self.screen.leave();
         // The old stream would go on reading beside the pager.

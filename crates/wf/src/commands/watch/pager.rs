@@ -3,19 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use host::process::run_attached;
-use model::command::{CommandExit, CommandSpec};
-use model::exit::WfExit;
+use model::command::CommandExit;
 
-use crate::disk::journal::OpenRun;
-use crate::disk::project_dirs::ProjectDirs;
+use super::super::clarify::command_line;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, SUMMARY};
-use crate::disk::state_file::StateFile;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{OpenRun, ProjectDirs, StateFile};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
-/// Kind of file to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paper {
-    /// The diff of the run.
     Diff,
     /// The agent's log, or the summary of the run.
     Log,
@@ -23,7 +19,7 @@ pub(super) enum Paper {
 
 impl Paper {
     /// Finds the file: in the active run, or else in the last one.
-    pub(super) fn find(self, dirs: &ProjectDirs, id: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn find(self, dirs: &ProjectDirs, id: &str) -> WfResult<PathBuf> {
         let workstream = dirs.find_workstream(id)?;
         let open = OpenRun::load(dirs, &workstream.meta.id)?.map(|run| run.directory);
         let runs = [open, workstream.meta.last_run_id];
@@ -44,14 +40,10 @@ impl Paper {
 
 /// Opens a file and waits for the pager to exit. `LESSSECURE` keeps the pager from running commands for text that an agent
 /// wrote.
-pub(super) async fn open_paper(path: &Path) -> Result<(), Failure> {
+pub(super) async fn open_paper(path: &Path) -> WfResult<()> {
     let pager = host::env::var("PAGER").filter(|pager| !pager.trim().is_empty());
     let pager = pager.unwrap_or_else(|| "less".to_owned());
-    let mut words = pager.split_whitespace();
-    let name = words.next().unwrap_or_default();
-    let program = host::tool::which(name)
-        .ok_or_else(|| Failure::usage(format!("the pager '{name}' was not found; set PAGER")))?;
-    let mut spec = CommandSpec::new(program).args(words).arg(path);
+    let mut spec = command_line(&pager, "pager")?.arg(path);
     spec.env = host::env::vars_os();
     spec.env.retain(|(name, _)| name != "LESS" && name != "LESSOPEN");
     let spec = spec.env("LESSSECURE", "1");

@@ -20,12 +20,10 @@ impl Screen {
         Ok(Self { terminal: ratatui::try_init()? })
     }
 
-    /// Gives the terminal back as it was.
     pub(super) fn leave(&mut self) {
         ratatui::restore();
     }
 
-    /// Columns and rows.
     pub(super) fn size(&self) -> io::Result<(usize, usize)> {
         let size = self.terminal.size()?;
         Ok((size.width.into(), size.height.into()))
@@ -50,7 +48,6 @@ fn styled(line: &BoardLine) -> StyledLine<'_> {
     StyledLine::styled(line.text.as_str(), style)
 }
 
-/// Translates a key of the terminal.
 pub(super) fn parse_key(key: KeyEvent) -> Option<KeyPress> {
     if key.kind == KeyEventKind::Release {
         return None;

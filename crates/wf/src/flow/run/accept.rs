@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use model::exit::WfExit;
 use model::id::{MicroCommitId, Sha};
 
 use super::RunContext;
-use crate::disk::project_dirs::ProjectDirs;
 use crate::disk::run_dir::MANIFEST;
 use crate::disk::uat::{generate, load_gate};
-use crate::disk::workstream::{DOCS_MANIFEST, Workstream};
-use crate::disk::{DiskError, load_document, read_optional, save};
-use crate::exit::Failure;
+use crate::disk::workstream::DOCS_MANIFEST;
+use crate::disk::{
+    DiskError, DiskResult, ProjectDirs, Workstream, load_document, read_optional, save,
+};
+use crate::exit::{Failure, WfExit, WfResult};
 use crate::rules::docs::DocsManifest;
 use crate::rules::manifest::{SuiteResult, SuiteStatus, TestManifest};
 use crate::rules::pipeline::{RunOutcome, RunStage, StageOutcome};
@@ -23,8 +23,7 @@ use crate::rules::schema::{Schema, render_json};
 use crate::rules::status::WorkstreamStatus;
 use crate::rules::uat::{Gate, judge_gate};
 
-/// Judges the artifacts of tests and review in the run directory.
-pub(super) fn qa_gate(context: &mut RunContext) -> Result<StageOutcome, Failure> {
+pub(super) fn qa_gate(context: &mut RunContext) -> WfResult<StageOutcome> {
     let manifest = match load_manifest(context)? {
         Some(Ok(manifest)) => Some(manifest),
         Some(Err(message)) => return Ok(StageOutcome::failed(RunStage::QaGate, message)),
@@ -46,7 +45,7 @@ pub(super) fn qa_gate(context: &mut RunContext) -> Result<StageOutcome, Failure>
         .map_or(StageOutcome::Passed, |message| StageOutcome::failed(RunStage::QaGate, message)))
 }
 
-fn load_manifest(context: &RunContext) -> Result<Option<Result<TestManifest, String>>, DiskError> {
+fn load_manifest(context: &RunContext) -> DiskResult<Option<Result<TestManifest, String>>> {
     let bytes = read_optional(&context.run.file(MANIFEST))?;
     Ok(bytes.map(|bytes| Schema::TestManifest.read(&bytes).map_err(|error| error.to_string())))
 }
@@ -65,7 +64,7 @@ fn evidence(run: &Path, suite: &SuiteResult) -> SuiteEvidence {
 }
 
 /// Records screenshots in the workstream's own manifest; the product repository is never changed.
-pub(super) fn docs(context: &mut RunContext) -> Result<StageOutcome, Failure> {
+pub(super) fn docs(context: &mut RunContext) -> WfResult<StageOutcome> {
     let documentation =
         context.review.as_ref().map(|review| review.documentation.clone()).unwrap_or_default();
     if documentation.required && !documentation.present {
@@ -91,7 +90,7 @@ pub(super) fn docs(context: &mut RunContext) -> Result<StageOutcome, Failure> {
 }
 
 /// Accepts the commit. The journal records the acceptance first, so that a crash from here on is rolled forward.
-pub(super) async fn update_state(context: &mut RunContext) -> Result<StageOutcome, Failure> {
+pub(super) async fn update_state(context: &mut RunContext) -> WfResult<StageOutcome> {
     let Some(head) = context.head.clone() else {
         return Ok(StageOutcome::failed(RunStage::UpdateState, "there is no commit to accept"));
     };
@@ -113,7 +112,7 @@ pub(super) async fn accept_commit(
     id: &MicroCommitId,
     commit: &Sha,
     run: &str,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let _lock = dirs.lock_global("update state").await?;
     let plan = mark_in_plan(workstream, id)?;
     host::failpoint::hit("wf-plan-marked");
@@ -136,7 +135,7 @@ pub(super) async fn accept_commit(
 }
 
 /// Marks the micro-commit as done. A plan that lost the micro-commit during the run is an internal error.
-fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Failure> {
+fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> WfResult<Plan> {
     let path = workstream.plan_path();
     let marked = workstream.mark_plan(mark_done, id)?.ok_or_else(|| {
         let message = format!("{id} is not in {} any more and could not be marked", path.display());
@@ -145,13 +144,12 @@ fn mark_in_plan(workstream: &Workstream, id: &MicroCommitId) -> Result<Plan, Fai
     Ok(parse_plan(&marked).map_err(DiskError::in_file(&path))?)
 }
 
-/// Finds the pending acceptance test of a complete plan, or generates one.
 fn ensure_uat(
     dirs: &ProjectDirs,
     workstream: &Workstream,
     plan: &Plan,
     head: &Sha,
-) -> Result<String, Failure> {
+) -> WfResult<String> {
     let tests = match load_gate(&workstream.dir)? {
         Ok(tests) => tests,
         Err(unreadable) => return Ok(unreadable.join(",")),
@@ -169,8 +167,7 @@ fn ensure_uat(
     Ok(uat.id.to_string())
 }
 
-/// Passes once every acceptance test passed.
-pub(super) async fn uat_gate(context: &mut RunContext) -> Result<StageOutcome, Failure> {
+pub(super) async fn uat_gate(context: &mut RunContext) -> WfResult<StageOutcome> {
     let workstream = context.loaded()?;
     let tests = match load_gate(&workstream.dir)? {
         Ok(tests) => tests,

@@ -4,17 +4,14 @@
 use engine::evidence::{self, Bounds as EvidenceBounds, Pins};
 use engine::workspace::AGENT_IDENTITY;
 use host::git::{RefName, SealedRepo};
-use model::exit::WfExit;
 use model::id::Sha;
 
 use super::RunContext;
-use crate::disk::implemented::Implemented;
-use crate::disk::state_file::StateFile;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{Implemented, StateFile};
+use crate::exit::{OrExit, WfExit, WfResult};
 use crate::rules::constraint::{ObservedChange, judge_change};
 use crate::rules::pipeline::{RunStage, StageOutcome};
 
-/// Limit on the commits of one micro-commit.
 const MOST_COMMITS: usize = 1000;
 
 /// Judges the commits, and fast-forwards the branch if they are within the limits.
@@ -23,7 +20,7 @@ pub(super) async fn apply_commits(
     repo: &SealedRepo,
     name: &RefName,
     tip: &Sha,
-) -> Result<StageOutcome, Failure> {
+) -> WfResult<StageOutcome> {
     let head = context.head_before()?.clone();
     let after = observe(repo, &head, tip).await?;
     match judge_change(&after, &context.limits()?) {
@@ -42,8 +39,7 @@ pub(super) async fn apply_commits(
     move_branch(context, repo, name, &implemented).await
 }
 
-/// Gathers the facts about the commits from git.
-async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> Result<ObservedChange, Failure> {
+async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> WfResult<ObservedChange> {
     let known = std::slice::from_ref(head);
     let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfExit::General)?;
     let entries = repo.changed_entries(head, tip).await.or_exit(WfExit::General)?;
@@ -77,7 +73,7 @@ async fn move_branch(
     repo: &SealedRepo,
     name: &RefName,
     implemented: &Implemented,
-) -> Result<StageOutcome, Failure> {
+) -> WfResult<StageOutcome> {
     let Implemented { before, tip, .. } = implemented;
     let (product, meta) = (context.product()?, &context.loaded()?.meta);
     product.take_objects(repo, name).await.or_exit(WfExit::General)?;
@@ -106,9 +102,7 @@ async fn move_branch(
 }
 
 /// Resumes an implementation whose run ended before a verdict; `None` if there is none for this micro-commit.
-pub(super) async fn resume_implemented(
-    context: &mut RunContext,
-) -> Result<Option<StageOutcome>, Failure> {
+pub(super) async fn resume_implemented(context: &mut RunContext) -> WfResult<Option<StageOutcome>> {
     let Some(implemented) = Implemented::load(&context.dirs, &context.id)? else {
         return Ok(None);
     };
@@ -139,6 +133,6 @@ pub(super) async fn resume_implemented(
 }
 
 /// Removes the waiting implementation after a verdict, so that the next attempt starts with the agent.
-pub(super) fn clear_implemented(context: &RunContext) -> Result<(), Failure> {
+pub(super) fn clear_implemented(context: &RunContext) -> WfResult<()> {
     Ok(Implemented::remove(&context.dirs, &context.id)?)
 }

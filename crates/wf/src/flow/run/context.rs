@@ -7,21 +7,15 @@ use std::time::Instant;
 use host::git::{GitLog, WorktreeRepo};
 use host::lock::FileLock;
 use jiff::Timestamp;
-use model::exit::WfExit;
 use model::id::{Sha, WorkstreamId};
 use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
 use shell::Ui;
 
 use super::RunOptions;
-use crate::disk::DiskError;
-use crate::disk::event_log::{EventLog, StageEvent};
-use crate::disk::journal::OpenRun;
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::run_dir::WfRunDir;
-use crate::disk::state_file::StateFile;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::event_log::EventLog;
+use crate::disk::{DiskResult, OpenRun, ProjectDirs, StateFile, WfRunDir, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::constraint::ChangeLimits;
 use crate::rules::pipeline::{RunStage, StageOutcome};
 use crate::rules::plan::{MicroCommit, Plan};
@@ -30,7 +24,6 @@ use crate::rules::result::{StageRecord, StageStatus};
 use crate::rules::review::Review;
 use crate::rules::run_id::run_stem;
 
-/// One active cycle.
 pub(crate) struct RunContext {
     pub(super) dirs: ProjectDirs,
     pub(super) id: WorkstreamId,
@@ -67,8 +60,8 @@ pub(super) fn owner_of(dirs: &ProjectDirs, id: &WorkstreamId) -> String {
 
 impl RunContext {
     /// Creates the run directory before anything else, so that every run has one.
-    pub(super) fn begin(options: &RunOptions<'_>, lock: Option<FileLock>) -> Result<Self, Failure> {
-        let dirs = options.dirs.clone();
+    pub(super) fn begin(options: &RunOptions<'_>, lock: Option<FileLock>) -> WfResult<Self> {
+        let dirs = options.runner.dirs.clone();
         let started = host::clock::now();
         let redactor = Arc::clone(&options.runner.redactor);
         let run =
@@ -106,10 +99,9 @@ impl RunContext {
         })
     }
 
-    /// Records and reports the start of a stage.
     pub(super) fn enter(&mut self, stage: RunStage, ui: &Ui) {
         self.stage_started = host::clock::monotonic();
-        self.event(stage, "start", 0.0);
+        self.events.append(stage.key(), "start", 0.0);
         if matches!(stage, RunStage::Implement | RunStage::Test | RunStage::Review) {
             ui.phase(stage.key(), stage.key());
         }
@@ -120,7 +112,6 @@ impl RunContext {
         }
     }
 
-    /// Records the end of a stage.
     pub(super) fn leave(&mut self, stage: RunStage, report: &StageOutcome) {
         let seconds = self.stage_started.elapsed().as_secs_f64();
         let (status, notes) = match report {
@@ -136,13 +127,12 @@ impl RunContext {
             | StageOutcome::Stopped { message } => (StageStatus::Failed, message.clone()),
         };
         let word = if status == StageStatus::Passed { "complete" } else { "failed" };
-        self.event(stage, word, seconds);
+        self.events.append(stage.key(), word, seconds);
         let notes = self.redactor.redact(&notes).into_owned();
         self.stages.insert(stage, StageRecord { status, duration_seconds: seconds, notes });
     }
 
-    /// Writes the current stage to the journal.
-    pub(super) fn write_journal(&self, stage: RunStage) -> Result<(), DiskError> {
+    pub(super) fn write_journal(&self, stage: RunStage) -> DiskResult<()> {
         let run = OpenRun {
             stem: self.run.stem().to_owned(),
             directory: self.run.name().to_owned(),
@@ -154,50 +144,44 @@ impl RunContext {
         run.save(&self.dirs, &self.id)
     }
 
-    fn event(&mut self, stage: RunStage, status: &str, duration: f64) {
-        self.events.append(StageEvent { stage: stage.key(), status, duration });
-    }
-
     /// Writes a file of the run, redacted.
-    pub(super) fn save(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    pub(super) fn save(&self, name: &str, bytes: &[u8]) -> WfResult<()> {
         let bytes = self.redactor.redact_bytes(bytes);
         host::file::write_atomic(&self.run.file(name), &bytes, 0o600).or_exit(WfExit::General)
     }
 
-    /// Hands the lock to the next cycle.
     pub(super) fn release_lock(&mut self) -> Option<FileLock> {
         self.lock.take()
     }
 
     /// The product repository, which LOAD opened.
-    pub(super) fn product(&self) -> Result<&WorktreeRepo, Failure> {
+    pub(super) fn product(&self) -> WfResult<&WorktreeRepo> {
         known(&self.product, "the product was not opened")
     }
 
     /// The profile, which LOAD read.
-    pub(super) fn profile(&self) -> Result<&Profile, Failure> {
+    pub(super) fn profile(&self) -> WfResult<&Profile> {
         known(&self.profile, "the profile was not read")
     }
 
     /// The workstream, which LOAD read.
-    pub(super) fn loaded(&self) -> Result<&Workstream, Failure> {
+    pub(super) fn loaded(&self) -> WfResult<&Workstream> {
         known(&self.workstream, "the workstream was not loaded")
     }
 
     /// The micro-commit that SELECT chose.
-    pub(super) fn selected(&self) -> Result<&MicroCommit, Failure> {
+    pub(super) fn selected(&self) -> WfResult<&MicroCommit> {
         known(&self.commit, "no micro-commit was selected")
     }
 
     /// Tip of the branch at the start of the run.
-    pub(super) fn head_before(&self) -> Result<&Sha, Failure> {
+    pub(super) fn head_before(&self) -> WfResult<&Sha> {
         self.head_before
             .as_ref()
             .ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))
     }
 
-    /// Limits of the micro-commit.
-    pub(super) fn limits(&self) -> Result<ChangeLimits<'_>, Failure> {
+    pub(super) fn limits(&self) -> WfResult<ChangeLimits<'_>> {
         let profile = self.profile()?;
         Ok(ChangeLimits {
             id: &self.selected()?.id,
@@ -209,14 +193,13 @@ impl RunContext {
         })
     }
 
-    /// The micro-commit's text in the plan.
     pub(super) fn block(&self) -> &str {
         let range = self.commit.as_ref().map(|commit| commit.block.clone()).unwrap_or_default();
         self.plan_text.get(range).unwrap_or_default()
     }
 }
 
-/// What an earlier stage must have set.
-fn known<'a, T>(value: &'a Option<T>, otherwise: &str) -> Result<&'a T, Failure> {
+/// A value that an earlier stage must have set.
+fn known<'a, T>(value: &'a Option<T>, otherwise: &str) -> WfResult<&'a T> {
     value.as_ref().ok_or_else(|| Failure::new(WfExit::Internal, otherwise))
 }

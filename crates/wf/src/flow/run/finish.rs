@@ -1,17 +1,14 @@
 //! The single finaliser: however a cycle ended, it writes status, touched files, result and summary, in this order.
 
-use model::exit::WfExit;
 use model::id::Sha;
 use run_store::env_snapshot::{ENV_SNAPSHOT, observe_env, render_env_snapshot};
 
 use super::RunContext;
-use crate::disk::journal::OpenRun;
 use crate::disk::run_dir::{RESULT, SUMMARY};
-use crate::disk::state_file::StateFile;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{OpenRun, StateFile, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::flow::product::open_product;
-use crate::flow::refresh::{Tips, refresh, write_active};
+use crate::flow::refresh::{Tips, refresh};
 use crate::rules::pipeline::{Ending, EndingKind, RunStage};
 use crate::rules::result::{RunResult, StageRecord, StageStatus, render_summary};
 use crate::rules::run_id::RunTopic;
@@ -55,7 +52,7 @@ fn worse(ending: Ending, failure: &Failure) -> Ending {
 }
 
 /// Names the directory and writes the ending to meta.env. A run that never got the lock does not write there.
-async fn write_state(context: &mut RunContext, ending: &Ending) -> Result<(), Failure> {
+async fn write_state(context: &mut RunContext, ending: &Ending) -> WfResult<()> {
     if context.run.is_pending() {
         context.run.set_topic(RunTopic::None)?;
     }
@@ -89,22 +86,19 @@ async fn refresh_state(context: &mut RunContext) {
 }
 
 /// Opens the repository again, because the handle of the stages is cancelled by the signal that may have ended them.
-async fn refresh_inner(context: &mut RunContext) -> Result<(), Failure> {
+async fn refresh_inner(context: &mut RunContext) -> WfResult<()> {
     let Some(mut workstream) = context.workstream.clone() else { return Ok(()) };
     let product = open_product(&context.dirs).await?.logged(context.log.callback());
     let tips = Tips::observe(&product).await?;
-    {
-        let _lock = context.dirs.lock_global("refresh").await?;
-        refresh(&product, &tips, &mut workstream).await?;
-    }
-    write_active(&context.dirs).await?;
+    let _lock = context.dirs.lock_global("refresh").await?;
+    refresh(&product, &tips, &mut workstream).await?;
+    context.dirs.write_active()?;
     context.touched = Some(parse_touched(&workstream.touched()?).count());
     context.workstream = Some(workstream);
     Ok(())
 }
 
-/// Writes the files that every run has.
-async fn write_result(context: &RunContext, ending: &Ending) -> Result<(), Failure> {
+async fn write_result(context: &RunContext, ending: &Ending) -> WfResult<()> {
     let now = host::clock::now();
     let snapshot = render_env_snapshot(&observe_env(now).await);
     context.save(ENV_SNAPSHOT, snapshot.as_bytes())?;

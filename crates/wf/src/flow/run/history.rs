@@ -5,11 +5,10 @@ use std::path::Path;
 use model::id::MicroCommitId;
 
 use crate::disk::queue::{QueueEntry, load_queue};
-use crate::disk::read_optional;
 use crate::disk::rejection::load_rejections;
-use crate::disk::run_dir::{MANIFEST, REVIEW, load_result};
-use crate::disk::workstream::Workstream;
-use crate::exit::Failure;
+use crate::disk::run_dir::{MANIFEST, REVIEW};
+use crate::disk::{Workstream, load_document, load_json, load_result, read_optional};
+use crate::exit::WfResult;
 use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::manifest::TestManifest;
 use crate::rules::pipeline::RunOutcome;
@@ -19,12 +18,11 @@ use crate::rules::schema::Schema;
 /// Lines kept from the end of a log, where the cause of a failure is.
 const TAIL_LINES: usize = 60;
 
-/// Gathers the history as paragraphs for a prompt.
 pub(super) fn gather(
     workstream: &Workstream,
     commit: &MicroCommitId,
     runs: &Path,
-) -> Result<Vec<String>, Failure> {
+) -> WfResult<Vec<String>> {
     let mut message = Vec::new();
     for rejection in load_rejections(&workstream.dir)? {
         if rejection.commit == *commit {
@@ -55,19 +53,14 @@ pub(super) fn gather(
 }
 
 fn demands(run: &Path) -> Vec<String> {
-    let read = || {
-        let document = serde_json::from_slice(&read_optional(&run.join(REVIEW)).ok()??).ok()?;
-        read_review(document).ok()
-    };
+    let read = || read_review(load_json(&run.join(REVIEW)).ok()??).ok();
     let demands = read().map(|review| review.demands()).unwrap_or_default();
     demands.into_iter().map(|demand| format!("The reviewer demands: {demand}")).collect()
 }
 
 fn test_tails(run: &Path) -> Vec<String> {
-    let read = || -> Option<TestManifest> {
-        Schema::TestManifest.read(&read_optional(&run.join(MANIFEST)).ok()??).ok()
-    };
-    let Some(manifest) = read() else { return Vec::new() };
+    let manifest = load_document::<TestManifest>(&run.join(MANIFEST), Schema::TestManifest);
+    let Ok(Some(manifest)) = manifest else { return Vec::new() };
     let tail = |name: &str| {
         let log = read_optional(&run.join("tests").join(name).join("output.log")).ok().flatten()?;
         let text = String::from_utf8_lossy(&log);

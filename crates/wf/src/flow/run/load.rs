@@ -1,13 +1,12 @@
 //! The stages LOCK, LOAD, SELECT and CLARIFICATION_CHECK: they validate everything before any work starts.
 
 use host::signal::Cancel;
-use model::exit::WfExit;
 
 use super::RunContext;
 use super::reconcile::reconcile;
+use crate::disk::Workstream;
 use crate::disk::question::blocking_questions;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::exit::{OrExit, WfExit, WfResult};
 use crate::flow::gate::is_awaiting_approval;
 use crate::flow::product::{check_worktree, open_product};
 use crate::rules::pipeline::{RunMode, RunStage, StageOutcome};
@@ -17,10 +16,7 @@ use crate::rules::status::WorkstreamStatus;
 
 /// Waits for the workstream's lock, unless the previous cycle handed it over. The workstream must exist first, because a
 /// lock file for a mistyped name would never be removed.
-pub(super) async fn lock(
-    context: &mut RunContext,
-    cancel: &Cancel,
-) -> Result<StageOutcome, Failure> {
+pub(super) async fn lock(context: &mut RunContext, cancel: &Cancel) -> WfResult<StageOutcome> {
     context.dirs.find_workstream(context.id.as_str())?;
     if context.lock.is_none() {
         let note = format!("wf run {}", context.id);
@@ -37,10 +33,8 @@ pub(super) async fn lock(
 }
 
 /// Reads project and workstream under the lock and checks the worktree.
-pub(super) async fn load(
-    context: &mut RunContext,
-    cancel: &Cancel,
-) -> Result<StageOutcome, Failure> {
+pub(super) async fn load(context: &mut RunContext, cancel: &Cancel) -> WfResult<StageOutcome> {
+    let failed = |message: String| Ok(StageOutcome::failed(RunStage::Load, message));
     let (profile, warnings) = context.dirs.load_profile()?;
     context.notes.extend(warnings);
     context.profile = Some(profile);
@@ -48,21 +42,14 @@ pub(super) async fn load(
     let product = open_product(&context.dirs).await?;
     let product = product.logged(context.log.callback()).cancelled_by(cancel.clone());
     if let Err(fault) = check_worktree(&context.dirs, &product, &workstream).await? {
-        return Ok(StageOutcome::failed(RunStage::Load, fault.to_string()));
+        return failed(fault.to_string());
     }
     let base = &workstream.meta.base_sha;
     if product.user().resolve_commit(base.as_str()).await.or_exit(WfExit::General)?.is_none() {
-        return Ok(StageOutcome::failed(
-            RunStage::Load,
-            format!("BASE_SHA {base} does not exist in the repository"),
-        ));
+        return failed(format!("BASE_SHA {base} does not exist in the repository"));
     }
     let Some(text) = workstream.plan_text()? else {
-        let path = workstream.plan_path();
-        return Ok(StageOutcome::failed(
-            RunStage::Load,
-            format!("the plan is missing: {}", path.display()),
-        ));
+        return failed(format!("the plan is missing: {}", workstream.plan_path().display()));
     };
     let dirty = product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     context.notes.extend(dirty.iter().map(|dirty| {
@@ -78,8 +65,7 @@ pub(super) async fn load(
     Ok(StageOutcome::Passed)
 }
 
-/// Selects the first micro-commit that is not done.
-pub(super) fn select(context: &mut RunContext) -> Result<StageOutcome, Failure> {
+pub(super) fn select(context: &mut RunContext) -> WfResult<StageOutcome> {
     let workstream = context.loaded()?;
     let status = workstream.meta.status;
     let plan = match parse_plan(&context.plan_text) {
@@ -114,10 +100,7 @@ pub(super) fn select(context: &mut RunContext) -> Result<StageOutcome, Failure> 
 
 /// Blocks while a blocking question is pending. Under supervision a loop also blocks until the last micro-commit is
 /// approved or rejected; a single cycle does not, because a person started it.
-pub(super) fn check_people(
-    context: &mut RunContext,
-    mode: RunMode,
-) -> Result<StageOutcome, Failure> {
+pub(super) fn check_people(context: &mut RunContext, mode: RunMode) -> WfResult<StageOutcome> {
     let workstream = context.loaded()?;
     let by = blocking_questions(&workstream.dir)?;
     if !by.is_empty() {

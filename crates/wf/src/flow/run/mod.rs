@@ -14,14 +14,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use host::signal::Cancel;
-use model::exit::WfExit;
 use shell::Ui;
 
 pub(crate) use context::RunContext;
 
 use super::stage::{StageRunner, WorkLocation, tidy};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::exit::Failure;
+use crate::exit::{WfExit, WfResult};
 use crate::rules::pipeline::{
     Cycle, Ending, NextCycle, RunMode, RunStage, StageOutcome, Transition, next_cycle,
 };
@@ -31,16 +29,14 @@ use crate::rules::profile::Pause;
 const LISTEN: Duration = Duration::from_millis(1);
 
 pub(crate) struct RunOptions<'a> {
-    pub(crate) dirs: &'a ProjectDirs,
     pub(crate) id: &'a model::id::WorkstreamId,
     pub(crate) mode: RunMode,
     pub(crate) runner: &'a StageRunner,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) ui: Ui,
 }
 
 /// Runs cycles until the rules stop them, under one lock. The exit status is that of the last cycle.
-pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
+pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
     let mut lock = None;
     let mut left = None;
     loop {
@@ -49,14 +45,14 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
         tidy(&context.run.path(), context.work_location());
         lock = context.release_lock();
-        show(&options.ui, &context, &ending);
+        show(&options.runner.ui, &context, &ending);
         let still = *left.get_or_insert(plan_left + 1);
         left = Some(usize::saturating_sub(still, 1));
         match next_cycle(options.mode, &ending, context.pause(), still.saturating_sub(1)) {
             NextCycle::Again => {}
             NextCycle::Stop => return Ok(ending.exit),
             NextCycle::Pause => {
-                options.ui.status(&format!("Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE). Approve it: wf approve {id}, then continue: wf run {id} --loop", id = options.id));
+                options.runner.ui.status(&format!("Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE). Approve it: wf approve {id}, then continue: wf run {id} --loop", id = options.id));
                 return Ok(ending.exit);
             }
         }
@@ -67,7 +63,7 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> Result<WfExit, Failure> {
 async fn run_cycle(context: &mut RunContext, options: &RunOptions<'_>) -> Ending {
     let mut cycle = Cycle::start();
     loop {
-        context.enter(cycle.stage, &options.ui);
+        context.enter(cycle.stage, &options.runner.ui);
         let work = AssertUnwindSafe(run_stage(context, options, cycle.stage)).catch_unwind();
         let report = work.await;
         context.notes.extend(options.runner.take_notes());
@@ -147,7 +143,7 @@ fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
 }
 
 impl RunContext {
-    /// Where the agent's work is: on the branch if the branch moved.
+    /// The work is on the branch if the branch moved.
     fn work_location(&self) -> WorkLocation {
         let moved = self.head.is_some() && self.head != self.head_before;
         if moved { WorkLocation::OnBranch } else { WorkLocation::Unknown }

@@ -3,32 +3,27 @@
 //! The journal records how far the run came. If every gate had passed, the run is rolled forward: plan, status and result
 //! are completed. Otherwise it is a failed run, and its commits stay on the branch.
 
-use model::exit::WfExit;
 use model::id::Sha;
 
 use super::RunContext;
 use super::accept::accept_commit;
 use super::context::owner_of;
-use crate::disk::journal::OpenRun;
-use crate::disk::run_dir::{RESULT, SUMMARY, WfRunDir, list_abandoned, list_runs};
-use crate::disk::save;
-use crate::disk::state_file::StateFile;
-use crate::disk::workstream::Workstream;
-use crate::exit::Failure;
+use crate::disk::run_dir::{RESULT, SUMMARY, list_abandoned};
+use crate::disk::{OpenRun, StateFile, WfRunDir, Workstream, list_runs, save};
+use crate::exit::{Failure, WfExit, WfResult};
 use crate::flow::stage::stop_boxes;
 use crate::rules::pipeline::{Ending, EndingKind, RunOutcome, RunStage};
 use crate::rules::result::{INTERNAL, RunResult, render_summary};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 
-/// Finishes all unfinished runs of this workstream.
-pub(super) async fn reconcile(context: &mut RunContext) -> Result<(), Failure> {
+pub(super) async fn reconcile(context: &mut RunContext) -> WfResult<()> {
     finish_journalled(context).await?;
     finish_abandoned(context)
 }
 
 /// Finishes runs that died while they waited for the lock; only their directories record them.
-fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
+fn finish_abandoned(context: &mut RunContext) -> WfResult<()> {
     let owner = owner_of(&context.dirs, &context.id);
     for (mut run, started) in list_abandoned(&context.dirs.runs_dir(), &owner)? {
         let left = OpenRun {
@@ -46,8 +41,7 @@ fn finish_abandoned(context: &mut RunContext) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finishes the run that the journal records, if there is one.
-async fn finish_journalled(context: &mut RunContext) -> Result<(), Failure> {
+async fn finish_journalled(context: &mut RunContext) -> WfResult<()> {
     let Some(left) = OpenRun::load(&context.dirs, &context.id)? else { return Ok(()) };
     let mut workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
     let mut run = find_dir(context, &left)?;
@@ -100,7 +94,7 @@ fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
 }
 
 /// Finds the directory of the run, which may have been renamed after the journal was last written.
-fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<WfRunDir>, Failure> {
+fn find_dir(context: &RunContext, left: &OpenRun) -> WfResult<Option<WfRunDir>> {
     let root = context.dirs.runs_dir();
     let reopen = |name: &str| WfRunDir::reopen(&root, &left.stem, name);
     if root.join(&left.directory).is_dir() {
@@ -118,19 +112,14 @@ fn find_dir(context: &RunContext, left: &OpenRun) -> Result<Option<WfRunDir>, Fa
 
 fn ending_of(left: &OpenRun) -> Ending {
     let stage = RunStage::from_key(&left.stage);
-    let (outcome, exit, kind) = if left.accepted.is_some() {
-        (RunOutcome::Passed, WfExit::Success, EndingKind::MicroCommit)
-    } else {
-        (RunOutcome::Failed, WfExit::General, EndingKind::NotPassed)
+    let ending = match left.accepted {
+        Some(_) => Ending::new(RunOutcome::Passed, WfExit::Success, EndingKind::MicroCommit),
+        None => Ending::new(RunOutcome::Failed, WfExit::General, EndingKind::NotPassed),
     };
     Ending {
-        outcome,
-        exit,
         failed_stage: stage.filter(|_| left.accepted.is_none()),
-        becomes: None,
-        blocked_by: Vec::new(),
         message: "the process died; this result was written by the next run".to_owned(),
-        kind,
+        ..ending
     }
 }
 
@@ -139,7 +128,7 @@ fn write_result(
     left: &OpenRun,
     ending: &Ending,
     run: &WfRunDir,
-) -> Result<(), Failure> {
+) -> WfResult<()> {
     let (project, times) = (&context.dirs.project.name, [left.started, host::clock::now()]);
     let mut result = RunResult {
         microcommit: left.micro_commit.clone(),

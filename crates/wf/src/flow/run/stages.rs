@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use model::exit::WfExit;
 use model::id::Sha;
 
 use super::{RunContext, RunOptions, apply_commits, history};
 use crate::disk::question;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, MANIFEST, REVIEW};
-use crate::exit::{Failure, OrExit};
+use crate::exit::{OrExit, WfExit, WfResult};
 use crate::flow::stage::{CollectedWork, StageContext, StageRunError};
 use crate::flow::suite::run_suite;
 use crate::rules::clarification::{AnswerOption, NewQuestion, Urgency};
@@ -21,7 +20,6 @@ use crate::rules::review::{ReviewDecision, extract_review};
 use crate::rules::schema::render_json;
 use crate::rules::status::WorkstreamStatus;
 
-/// Limit on the diff that is kept and shown to the reviewer.
 const DIFF_CAP: usize = 8 << 20;
 
 /// Runs the agent on a copy and judges its commits with git. An implementation that an earlier run did not finish judging
@@ -29,18 +27,15 @@ const DIFF_CAP: usize = 8 << 20;
 pub(super) async fn implement(
     context: &mut RunContext,
     options: &RunOptions<'_>,
-) -> Result<StageOutcome, Failure> {
+) -> WfResult<StageOutcome> {
     mark_started(context).await?;
     if let Some(report) = apply_commits::resume_implemented(context).await? {
         context.save(IMPLEMENT_LOG, context.notes.join("\n").as_bytes())?;
         return Ok(report);
     }
     let work = match work(context, options).await? {
-        ImplementAnswer::CollectedWork(work) => work,
-        ImplementAnswer::Question { question, options } => {
-            return raise(context, question, options).await;
-        }
-        ImplementAnswer::StageOutcome(report) => return Ok(report),
+        Ok(work) => work,
+        Err(outcome) => return Ok(outcome),
     };
     match work {
         CollectedWork::Commits { repo, name, tip } => {
@@ -53,18 +48,11 @@ pub(super) async fn implement(
     }
 }
 
-/// Result of the implementing agent.
-enum ImplementAnswer {
-    CollectedWork(CollectedWork),
-    Question { question: String, options: Vec<AnswerOption> },
-    StageOutcome(StageOutcome),
-}
-
-/// Runs the agent. Its work is collected only if it reports success.
+/// Runs the agent. Its work is collected only if it reports success; otherwise the stage ends here.
 async fn work(
     context: &mut RunContext,
     options: &RunOptions<'_>,
-) -> Result<ImplementAnswer, Failure> {
+) -> WfResult<Result<CollectedWork, StageOutcome>> {
     let (profile, commit) = (context.profile()?, context.selected()?);
     let past = history::gather(context.loaded()?, &commit.id, &context.dirs.runs_dir())?;
     let tests: Vec<String> =
@@ -80,11 +68,10 @@ async fn work(
     });
     let run_dir = context.run.path();
     let stage = stage_context(context, options, context.head_before()?, &run_dir)?;
-    let ended = |outcome| Ok(ImplementAnswer::StageOutcome(outcome));
-    let failed = |message| ended(StageOutcome::failed(RunStage::Implement, message));
+    let failed = |message| Ok(Err(StageOutcome::failed(RunStage::Implement, message)));
     let answer = match stage.implement(&prompt).await {
         Ok(answer) => answer,
-        Err(error) => return ended(unsuccessful(RunStage::Implement, error)),
+        Err(error) => return Ok(Err(unsuccessful(RunStage::Implement, error))),
     };
     host::failpoint::hit("wf-answered");
     let notes = match parse_reply(&answer) {
@@ -93,19 +80,16 @@ async fn work(
             return failed(format!("the agent gave up: {notes}"));
         }
         Some(AgentReply::Clarify { question, options }) => {
-            return Ok(ImplementAnswer::Question { question, options });
+            return raise(context, question, options).await.map(Err);
         }
         None => return failed("the agent gave no answer that could be read".to_owned()),
     };
     let collected = stage.collect(commit).await;
     context.notes.extend(Some(notes).filter(|notes| !notes.is_empty()));
-    match collected {
-        Ok(work) => Ok(ImplementAnswer::CollectedWork(work)),
-        Err(error) => ended(unsuccessful(RunStage::Implement, error)),
-    }
+    Ok(collected.map_err(|error| unsuccessful(RunStage::Implement, error)))
 }
 
-async fn mark_started(context: &mut RunContext) -> Result<(), Failure> {
+async fn mark_started(context: &mut RunContext) -> WfResult<()> {
     let _lock = context.dirs.lock_global("implement").await?;
     if let Some(workstream) = &mut context.workstream {
         workstream.set_status(WorkstreamStatus::Implement, "")?;
@@ -118,7 +102,7 @@ fn stage_context<'a>(
     options: &'a RunOptions<'_>,
     head: &'a Sha,
     run_dir: &'a Path,
-) -> Result<StageContext<'a>, Failure> {
+) -> WfResult<StageContext<'a>> {
     Ok(StageContext {
         runner: options.runner,
         workstream: context.loaded()?,
@@ -141,10 +125,10 @@ fn unsuccessful(stage: RunStage, error: StageRunError) -> StageOutcome {
 
 /// Records the agent's question, which blocks the workstream until a person answers.
 async fn raise(
-    context: &mut RunContext,
+    context: &RunContext,
     text: String,
     options: Vec<AnswerOption>,
-) -> Result<StageOutcome, Failure> {
+) -> WfResult<StageOutcome> {
     let question = NewQuestion {
         text,
         options,
@@ -161,7 +145,7 @@ async fn raise(
 pub(super) async fn test(
     context: &mut RunContext,
     options: &RunOptions<'_>,
-) -> Result<StageOutcome, Failure> {
+) -> WfResult<StageOutcome> {
     let Some(head) = context.head.clone() else {
         return Ok(StageOutcome::failed(RunStage::Test, "there is nothing to test"));
     };
@@ -192,7 +176,7 @@ pub(super) async fn test(
 pub(super) async fn review(
     context: &mut RunContext,
     options: &RunOptions<'_>,
-) -> Result<StageOutcome, Failure> {
+) -> WfResult<StageOutcome> {
     let (Some(from), Some(to)) = (context.accepted_base.clone(), context.head.clone()) else {
         return Ok(StageOutcome::failed(RunStage::Review, "there is nothing to review"));
     };

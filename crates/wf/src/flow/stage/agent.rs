@@ -14,21 +14,17 @@ use model::verdict::Ended;
 
 use super::runner::{REVIEW_WORKSPACE, StageRunner, WORKSPACE};
 use super::session::AgentMemory;
-use super::{StageContext, StageRunError};
+use super::{StageContext, StageResult, StageRunError};
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, REVIEW_LOG};
 
 /// Size of the end of a log in which an answer is searched.
 const ANSWER_CAP: usize = 4 << 20;
-/// Limit on the kept log of an agent.
 const LOG_CAP: usize = 16 << 20;
 /// The log of a draft, in its run's directory.
 const PLAN_LOG: &str = "plan.log";
 
-/// One agent and its task.
 struct AgentJob<'a> {
-    /// The name of the box.
     name: &'a str,
-    /// The log in the run's directory.
     log: &'a str,
     agent: &'a (Provider, ResolvedAgent),
     prompt: &'a str,
@@ -37,7 +33,6 @@ struct AgentJob<'a> {
     file: Option<(&'a str, &'a str)>,
 }
 
-/// Result of an agent whose box ended normally.
 struct StageAgentResult {
     report: AgentReport,
     claim: AgentClaim,
@@ -47,7 +42,7 @@ struct StageAgentResult {
 
 impl StageContext<'_> {
     /// Runs an agent that implements a micro-commit in a copy of the workstream's branch. Returns its answer.
-    pub(crate) async fn implement(&self, prompt: &str) -> Result<String, StageRunError> {
+    pub(crate) async fn implement(&self, prompt: &str) -> StageResult<String> {
         let profile = self.profile;
         if !profile.secrets_implement.is_empty() {
             return Err(StageRunError::Config(
@@ -79,7 +74,7 @@ impl StageContext<'_> {
 
     /// Runs an agent that reviews a diff. Every review is a new session: a reviewer that remembers its approval looks less
     /// carefully.
-    pub(crate) async fn review(&self, prompt: &str, patch: &str) -> Result<String, StageRunError> {
+    pub(crate) async fn review(&self, prompt: &str, patch: &str) -> StageResult<String> {
         let agent = self.runner.resolve_agent(self.profile, &self.profile.review).await?;
         let job = AgentJob {
             name: "review",
@@ -92,8 +87,7 @@ impl StageContext<'_> {
         self.run_read_only(&job).await
     }
 
-    /// Runs an agent that drafts micro-commits for a story.
-    pub(crate) async fn draft(&self, prompt: &str) -> Result<String, StageRunError> {
+    pub(crate) async fn draft(&self, prompt: &str) -> StageResult<String> {
         let agent = self.runner.resolve_agent(self.profile, &self.profile.plan).await?;
         let job = AgentJob {
             name: "plan",
@@ -106,7 +100,7 @@ impl StageContext<'_> {
         self.run_read_only(&job).await
     }
 
-    async fn run_read_only(&self, job: &AgentJob<'_>) -> Result<String, StageRunError> {
+    async fn run_read_only(&self, job: &AgentJob<'_>) -> StageResult<String> {
         self.checkout(REVIEW_WORKSPACE).await?;
         self.run_agent(job, None).await?.answer()
     }
@@ -117,7 +111,7 @@ impl StageContext<'_> {
         &self,
         job: &AgentJob<'_>,
         memory: Option<&AgentMemory>,
-    ) -> Result<StageAgentResult, StageRunError> {
+    ) -> StageResult<StageAgentResult> {
         let (provider, resolved) = job.agent;
         let (folder, state) = match memory {
             Some(memory) => (WORKSPACE, memory.state()),
@@ -151,7 +145,7 @@ impl StageContext<'_> {
     }
 
     /// A box that ended its agent is a failure, whatever the agent reported before.
-    fn check_end(&self, record: &ExitRecord, timeout: Duration) -> Result<(), StageRunError> {
+    fn check_end(&self, record: &ExitRecord, timeout: Duration) -> StageResult<()> {
         let failed = |message: String| Err(StageRunError::Failed(message));
         match &record.ended {
             Ended::Exited { .. } | Ended::Signalled { .. } => Ok(()),
@@ -232,8 +226,7 @@ impl StageAgentResult {
         matches!(self.claim, AgentClaim::Failed { .. }) && self.report.tool_calls.is_empty()
     }
 
-    /// The answer, if the agent reports that it finished.
-    fn answer(self) -> Result<String, StageRunError> {
+    fn answer(self) -> StageResult<String> {
         let failed = |message| Err(StageRunError::Failed(message));
         match self.claim {
             AgentClaim::Finished => Ok(self.text),

@@ -6,16 +6,16 @@ use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
 use host::file::remove_tree_safely;
 
-use super::StageRunError;
+use super::StageResult;
 use super::runner::{BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE};
-use crate::disk::{DiskError, names_in};
+use crate::disk::{DiskResult, names_in};
 
 /// Folders that hold an agent's work until it is on the branch.
 const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
 /// Ends every active box of a run and waits for it. Returns how many were active. The container of a shim that was
 /// killed may still run, and is removed.
-pub(crate) async fn stop_boxes(run_dir: &Path) -> Result<usize, StageRunError> {
+pub(crate) async fn stop_boxes(run_dir: &Path) -> StageResult<usize> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;
     for name in names_in(&boxes)? {
@@ -43,8 +43,7 @@ pub(crate) fn has_copy(run_dir: &Path) -> bool {
     AGENTS_OWN.iter().any(|folder| run_dir.join(folder).exists())
 }
 
-/// Removes the agent's copy and the import repository of a run.
-pub(crate) fn remove_copy(run_dir: &Path) -> Result<(), DiskError> {
+pub(crate) fn remove_copy(run_dir: &Path) -> DiskResult<()> {
     for folder in AGENTS_OWN {
         remove_tree_safely(&run_dir.join(folder))?;
     }

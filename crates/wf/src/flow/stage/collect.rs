@@ -13,17 +13,15 @@ use model::verdict::Ended;
 use sandbox::spec::ProgramMount;
 
 use super::runner::{IMPORT_REPO, WORKSPACE};
-use super::{StageContext, StageRunError};
+use super::{StageContext, StageResult, StageRunError};
 use crate::flow::product::identity;
 use crate::rules::plan::MicroCommit;
 
 /// Seconds for the commit, the product's hooks included.
 const COMMIT_SECS: u64 = 120;
 
-/// Path of the product's hooks in the box.
 const HOOKS: &str = "/opt/bottleworks/hooks";
 
-/// Exit status of the script on a wrong branch.
 const OTHER_BRANCH: i32 = 30;
 
 /// Commits everything but the results of tests. `exit 0` where there is nothing to commit.
@@ -38,20 +36,14 @@ exec git -c "core.hooksPath=$3" commit --quiet --no-gpg-sign --no-edit -m "$2"
 /// Work of an agent, collected from its workspace.
 #[derive(Debug, Clone)]
 pub(crate) enum CollectedWork {
-    /// The branch did not move.
     Nothing,
-    /// Commits, imported into a repository of the host.
     Commits { repo: SealedRepo, name: RefName, tip: Sha },
-    /// Work that is refused, with the reason.
     Refused(String),
 }
 
 impl StageContext<'_> {
     /// Collects the agent's work on a micro-commit. The flow judges it.
-    pub(crate) async fn collect(
-        &self,
-        commit: &MicroCommit,
-    ) -> Result<CollectedWork, StageRunError> {
+    pub(crate) async fn collect(&self, commit: &MicroCommit) -> StageResult<CollectedWork> {
         if let Some(refused) = self.commit_rest(commit).await? {
             return Ok(CollectedWork::Refused(refused));
         }
@@ -82,7 +74,7 @@ impl StageContext<'_> {
     }
 
     /// Commits what the agent left, as the user and with the product's hooks. Returns the reason of a refusal.
-    async fn commit_rest(&self, commit: &MicroCommit) -> Result<Option<String>, StageRunError> {
+    async fn commit_rest(&self, commit: &MicroCommit) -> StageResult<Option<String>> {
         let layout = self.box_layout("commit", WORKSPACE, self.blank_state()?, COMMIT_SECS).await?;
         let hooks = self.find_hooks().await?;
         let message = format!("{}: {}", commit.id, commit.title);
@@ -116,7 +108,7 @@ impl StageContext<'_> {
         }
     }
 
-    async fn find_hooks(&self) -> Result<Hooks, StageRunError> {
+    async fn find_hooks(&self) -> StageResult<Hooks> {
         let hooks = match self.product.hooks_path().await? {
             Some(path) if !path.starts_with(['/', '~']) => {
                 return Ok(Hooks::Tracked(format!("/workspace/{path}")));

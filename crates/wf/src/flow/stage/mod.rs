@@ -29,7 +29,7 @@ pub(crate) use collect::CollectedWork;
 pub(crate) use run_alone::run_alone;
 pub(crate) use runner::StageRunner;
 
-use crate::disk::workstream::Workstream;
+use crate::disk::Workstream;
 use crate::rules::profile::Profile;
 
 /// One stage: its workstream, the commit that it works on, its run and its log.
@@ -54,6 +54,8 @@ pub(crate) enum StageRunError {
     Config(String),
     Failed(String),
 }
+
+pub(crate) type StageResult<T> = Result<T, StageRunError>;
 
 impl StageRunError {
     /// A fault of the profile with its whole chain of causes.
@@ -105,7 +107,7 @@ impl StageContext<'_> {
     }
 
     /// Refuses to start anything after a cancellation.
-    fn refuse_stopped(&self) -> Result<(), StageRunError> {
+    fn refuse_stopped(&self) -> StageResult<()> {
         match self.cancel.reason() {
             Some(reason) => Err(StageRunError::Stopped(reason.to_string())),
             None => Ok(()),

@@ -8,8 +8,8 @@ use engine::agent_plan::{
 };
 use shell::agent_settings::{egress_policy, load_script, price};
 
-use super::StageRunError;
 use super::runner::StageRunner;
+use super::{StageResult, StageRunError};
 use crate::rules::agent_choice::{AgentChoice, KeyChoice};
 use crate::rules::profile::Profile;
 
@@ -21,7 +21,7 @@ impl StageRunner {
         &self,
         profile: &Profile,
         choice: &AgentChoice,
-    ) -> Result<(Provider, ResolvedAgent), StageRunError> {
+    ) -> StageResult<(Provider, ResolvedAgent)> {
         let provider = Provider::parse(&choice.provider).map_err(StageRunError::config)?;
         let request = self.agent_request(provider, choice, profile)?;
         let resolved = resolve_agent(request, &self.agents).await.map_err(with_remedy)?;
@@ -33,7 +33,7 @@ impl StageRunner {
         provider: Provider,
         choice: &AgentChoice,
         profile: &Profile,
-    ) -> Result<AgentOptions, StageRunError> {
+    ) -> StageResult<AgentOptions> {
         let mut request = AgentOptions::new(provider);
         request.policy = agent_policy(provider, profile)?;
         request.silence_secs = Some(choice.silence_secs.unwrap_or(SILENCE_SECS));
@@ -63,10 +63,7 @@ impl StageRunner {
 }
 
 /// Egress policy of an agent. An agent without a model has no egress unless the profile allows it.
-fn agent_policy(
-    provider: Provider,
-    profile: &Profile,
-) -> Result<Option<EgressPolicy>, StageRunError> {
+fn agent_policy(provider: Provider, profile: &Profile) -> StageResult<Option<EgressPolicy>> {
     let egress = match profile.agent_egress.as_str() {
         "none" | "model-only" if provider.model_use() == ModelUse::Never => return Ok(None),
         // The model route stays: it reaches the model and nothing else.
@@ -85,8 +82,7 @@ fn agent_policy(
     Ok(Some(policy.map_err(StageRunError::config)?))
 }
 
-/// Egress policy of tests, which have no model.
-pub(super) fn test_policy(profile: &Profile) -> Result<Option<EgressPolicy>, StageRunError> {
+pub(super) fn test_policy(profile: &Profile) -> StageResult<Option<EgressPolicy>> {
     match profile.test_egress.as_str() {
         "none" | "model-only" => Ok(None),
         other => Ok(Some(EgressPolicy::new(other.parse().map_err(StageRunError::config)?))),

@@ -4,15 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use host::git::WorktreeRepo;
-use model::exit::WfExit;
 use run_store::commands_log::CommandsLog;
 use shell::Ui;
 
 use super::{StageContext, StageRunner, WorkLocation, tidy};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::run_dir::WfRunDir;
-use crate::disk::workstream::Workstream;
-use crate::exit::{Failure, OrExit};
+use crate::disk::{ProjectDirs, WfRunDir, Workstream};
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::profile::Profile;
 use crate::rules::run_id::{RunTopic, run_stem};
 
@@ -25,7 +22,7 @@ pub(crate) async fn run_alone<T>(
     profile: &Profile,
     topic: RunTopic<'_>,
     stage: impl AsyncFnOnce(StageContext<'_>) -> T,
-) -> Result<(T, PathBuf), Failure> {
+) -> WfResult<(T, PathBuf)> {
     let stem = run_stem(host::clock::now(), &dirs.project.name, &workstream.meta.id);
     let mut run = WfRunDir::create(&dirs.runs_dir(), &stem)?;
     run.set_topic(topic)?;

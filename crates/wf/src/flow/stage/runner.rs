@@ -8,7 +8,6 @@ use engine::launch::Launcher;
 use engine::sweep::sweep_orphans;
 use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
-use model::exit::WfExit;
 use model::id::{BoxName, RunId};
 use model::redact::Redactor;
 use model::secret::Secret;
@@ -19,10 +18,9 @@ use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
 use tokio::sync::OnceCell;
 
-use super::{StageContext, StageRunError};
-use crate::disk::project_dirs::ProjectDirs;
-use crate::disk::secrets::load_secrets;
-use crate::exit::{Failure, OrExit};
+use super::{StageContext, StageResult, StageRunError};
+use crate::disk::{ProjectDirs, load_secrets};
+use crate::exit::{OrExit, WfExit, WfResult};
 use crate::rules::profile::Profile;
 
 /// The agent's copy of the branch, in the run's directory.
@@ -33,17 +31,14 @@ pub(super) const TEST_WORKSPACE: &str = "test-workspace";
 pub(super) const REVIEW_WORKSPACE: &str = "review-workspace";
 /// The host's repository, into which an agent's commits are imported.
 pub(super) const IMPORT_REPO: &str = "repo.git";
-/// The home directory of boxes without an agent's memory.
 pub(super) const BOX_STATE: &str = "box-state";
 
-/// Runs the stages of a project that need boxes.
 #[derive(Debug)]
 pub(crate) struct StageRunner {
     pub(crate) dirs: ProjectDirs,
-    pub(super) ui: Ui,
+    pub(crate) ui: Ui,
     pub(crate) redactor: Arc<Redactor>,
     secrets: Vec<Secret>,
-    /// Directory of installed agents.
     pub(super) agents: PathBuf,
     backend: OnceCell<ChosenBackend>,
     swept: OnceCell<()>,
@@ -59,7 +54,7 @@ struct ChosenBackend {
 }
 
 impl StageRunner {
-    pub(crate) fn new(dirs: &ProjectDirs, ui: &Ui) -> Result<Self, Failure> {
+    pub(crate) fn new(dirs: &ProjectDirs, ui: &Ui) -> WfResult<Self> {
         let user_dirs = Dirs::from_env().or_exit(WfExit::Config)?;
         let secrets = load_secrets(dirs)?;
         Ok(Self {
@@ -74,25 +69,19 @@ impl StageRunner {
         })
     }
 
-    /// Adds a note to the run's record.
     pub(super) fn note(&self, message: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(message);
     }
 
-    /// Takes the notes since the last call.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Describes the chosen backend and the reason for the choice.
-    pub(crate) async fn describe_backend(
-        &self,
-        profile: &Profile,
-    ) -> Result<String, StageRunError> {
+    pub(crate) async fn describe_backend(&self, profile: &Profile) -> StageResult<String> {
         self.backend(profile).await.map(|backend| backend.reason)
     }
 
-    async fn backend(&self, profile: &Profile) -> Result<ChosenBackend, StageRunError> {
+    async fn backend(&self, profile: &Profile) -> StageResult<ChosenBackend> {
         let choose = async {
             let wanted = profile.box_backend.as_deref().map(str::parse).transpose();
             let wanted: Option<BackendKind> = wanted.map_err(StageRunError::config)?;
@@ -115,7 +104,7 @@ impl StageContext<'_> {
         folder: &str,
         harness_state: PathBuf,
         deadline_secs: u64,
-    ) -> Result<BoxLayout, StageRunError> {
+    ) -> StageResult<BoxLayout> {
         let access = match folder {
             REVIEW_WORKSPACE => MountAccess::ReadOnly,
             _ => MountAccess::ReadWrite,
@@ -136,7 +125,7 @@ impl StageContext<'_> {
 
     /// Launcher of boxes; `more` are further values to redact. Orphaned containers are removed before the first box: one
     /// of them may still work in the same folders.
-    pub(super) async fn launcher(&self, more: Vec<Secret>) -> Result<Launcher, StageRunError> {
+    pub(super) async fn launcher(&self, more: Vec<Secret>) -> StageResult<Launcher> {
         self.refuse_stopped()?;
         let StageRunner { ui, secrets, swept, .. } = self.runner;
         let backend = self.runner.backend(self.profile).await?.kind;
@@ -146,7 +135,7 @@ impl StageContext<'_> {
     }
 
     /// Makes a copy of the commit on the workstream's branch, without anything else of the user's repository.
-    pub(super) async fn checkout(&self, folder: &str) -> Result<(), StageRunError> {
+    pub(super) async fn checkout(&self, folder: &str) -> StageResult<()> {
         self.refuse_stopped()?;
         let meta = &self.workstream.meta;
         let options = WorkspaceOptions {
@@ -164,19 +153,18 @@ impl StageContext<'_> {
     }
 
     /// The home directory of a box without an agent's memory.
-    pub(super) fn blank_state(&self) -> Result<PathBuf, StageRunError> {
+    pub(super) fn blank_state(&self) -> StageResult<PathBuf> {
         let path = self.run_dir.join(BOX_STATE);
         make_harness_state(&path, BoxUser::of_caller())?;
         Ok(path)
     }
 
     /// The run's name for its boxes. Its own name may be longer, and the project's name may contain two dots.
-    pub(super) fn box_run(&self) -> Result<RunId, StageRunError> {
+    pub(super) fn box_run(&self) -> StageResult<RunId> {
         let name = self.run_dir.file_name().unwrap_or_default().to_string_lossy();
         let short: String = name.replace("..", "__").chars().take(RUN_MAX).collect();
         Ok(RunId::parse(&short)?)
     }
 }
 
-/// Limit on the run's name in a box.
 const RUN_MAX: usize = 120;

@@ -6,7 +6,7 @@ use agent::{AgentReport, Provider, SessionRequest, Usage};
 use sandbox::spec::BoxUser;
 use serde::{Deserialize, Serialize};
 
-use super::StageRunError;
+use super::StageResult;
 use crate::disk::{make_dir, read_optional};
 use crate::rules::schema::render_json;
 
@@ -16,7 +16,6 @@ pub(super) struct AgentMemory {
     session: Option<SavedSession>,
 }
 
-/// A session that can be resumed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SavedSession {
     id: String,
@@ -27,7 +26,7 @@ struct SavedSession {
 
 impl AgentMemory {
     /// Opens the memory of a provider in a workstream. An unreadable session file counts as no session.
-    pub(super) fn open(agents_dir: &Path, provider: Provider) -> Result<Self, StageRunError> {
+    pub(super) fn open(agents_dir: &Path, provider: Provider) -> StageResult<Self> {
         let dir = agents_dir.join(provider.name());
         make_dir(&dir)?;
         let memory = Self { dir, session: None };
@@ -37,7 +36,6 @@ impl AgentMemory {
         Ok(Self { session: session.filter(|_| provider.can_resume()), ..memory })
     }
 
-    /// The agent's home directory.
     pub(super) fn state(&self) -> PathBuf {
         self.dir.join("state")
     }
@@ -46,12 +44,10 @@ impl AgentMemory {
         self.dir.join("session.json")
     }
 
-    /// Reports whether there is a session to resume.
     pub(super) fn is_known(&self) -> bool {
         self.session.is_some()
     }
 
-    /// The session of the next run.
     pub(super) fn next_session(&self) -> SessionRequest {
         match &self.session {
             Some(session) => SessionRequest::Resume(session.id.clone()),
@@ -59,7 +55,6 @@ impl AgentMemory {
         }
     }
 
-    /// Usage of the session so far.
     pub(super) fn used(&self) -> Usage {
         self.session.as_ref().map(|session| session.usage).unwrap_or_default()
     }
@@ -69,8 +64,7 @@ impl AgentMemory {
         self.session = None;
     }
 
-    /// Saves the session for the next run.
-    pub(super) fn keep(&self, report: &AgentReport) -> Result<(), StageRunError> {
+    pub(super) fn keep(&self, report: &AgentReport) -> StageResult<()> {
         let Some(id) = &report.session_id else { return Ok(()) };
         let session =
             SavedSession { id: id.clone(), usage: report.thread_usage.unwrap_or_default() };

@@ -7,7 +7,7 @@ use model::verdict::Ended;
 
 use super::resolve_agent::test_policy;
 use super::runner::TEST_WORKSPACE;
-use super::{StageContext, StageRunError};
+use super::{StageContext, StageResult, StageRunError};
 use crate::flow::artifact::{ArtifactCopy, SameTick, append_log, fs_now};
 use crate::flow::suite::{OUT_OF_TIME, SuiteExit, SuiteJob};
 
@@ -16,7 +16,7 @@ const KILLED: i32 = 137;
 
 impl StageContext<'_> {
     /// Runs a test suite. Suites of one run share a copy, as they would share a checkout.
-    pub(crate) async fn run_in_box(&self, job: &SuiteJob<'_>) -> Result<SuiteExit, StageRunError> {
+    pub(crate) async fn run_in_box(&self, job: &SuiteJob<'_>) -> StageResult<SuiteExit> {
         if !self.profile.secrets_test.is_empty() {
             return Err(StageRunError::Config(
                 "SECRETS_TEST is for TEST_IN=host: nothing secret goes into a box".to_owned(),
@@ -56,7 +56,7 @@ impl StageContext<'_> {
         Ok(SuiteExit { exit_code, duration: Duration::from_millis(end.record.wall_ms) })
     }
 
-    fn exit_code(&self, ended: &Ended, suite: &str) -> Result<i32, StageRunError> {
+    fn exit_code(&self, ended: &Ended, suite: &str) -> StageResult<i32> {
         match ended {
             Ended::Exited { code } => Ok(*code),
             Ended::Signalled { signal } => Ok(128 + signal),

@@ -15,7 +15,6 @@ use model::id::MicroCommitId;
 pub(crate) use render::{commit_prefix, render_new_plan};
 use scan::{HeadingKind, MarkdownPage};
 
-/// One micro-commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MicroCommit {
     pub(crate) id: MicroCommitId,
@@ -25,17 +24,15 @@ pub(crate) struct MicroCommit {
     pub(crate) line: usize,
     /// Its text in the file, heading included.
     pub(crate) block: Range<usize>,
-    /// Acceptance criteria.
     pub(crate) acceptance: Vec<String>,
     /// Byte position of the mark between the brackets.
     mark: usize,
 }
 
-/// A plan without faults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Plan {
     pub(crate) commits: Vec<MicroCommit>,
-    /// What looks like a mistake, by line.
+    /// Likely mistakes, by line.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -52,12 +49,10 @@ pub(crate) enum PlanError {
 }
 
 impl Plan {
-    /// The first micro-commit that is not done.
     pub(crate) fn next(&self) -> Option<&MicroCommit> {
         self.commits.iter().find(|commit| !commit.is_done)
     }
 
-    /// How many are done.
     pub(crate) fn done_count(&self) -> usize {
         self.commits.iter().filter(|commit| commit.is_done).count()
     }
@@ -67,13 +62,11 @@ impl Plan {
         !self.commits.is_empty() && self.next().is_none()
     }
 
-    /// Finds a micro-commit by its exact id.
     pub(crate) fn find(&self, id: &MicroCommitId) -> Option<&MicroCommit> {
         self.commits.iter().find(|commit| commit.id == *id)
     }
 }
 
-/// Reads a plan.
 pub(crate) fn parse_plan(text: &str) -> Result<Plan, PlanError> {
     let page = MarkdownPage::read(text);
     let mut plan = Plan::default();

@@ -5,7 +5,6 @@ use std::ops::Range;
 use model::id::MicroCommitId;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
-/// A Markdown text with its headings.
 pub(super) struct MarkdownPage<'a> {
     text: &'a str,
     /// Headings of level 3 and above, in order.
@@ -16,13 +15,11 @@ pub(super) struct MarkdownPage<'a> {
     strays: Vec<usize>,
 }
 
-/// A heading that begins or ends a block.
 pub(super) struct Heading {
     pub(super) start: usize,
     pub(super) kind: HeadingKind,
 }
 
-/// Meaning of a heading in a plan.
 pub(super) enum HeadingKind {
     Commit { id: MicroCommitId, title: String },
     Malformed,
@@ -114,7 +111,6 @@ impl<'a> MarkdownPage<'a> {
         line.strip_suffix('\r').unwrap_or(line)
     }
 
-    /// The number of the line, counted from 1.
     pub(super) fn line_of(&self, at: usize) -> usize {
         self.line_starts.partition_point(|&start| start <= at)
     }
@@ -140,7 +136,7 @@ fn parse_heading(line: &str) -> HeadingKind {
     parsed.unwrap_or(HeadingKind::Malformed)
 }
 
-/// Where the mark is in `Done: [ ]`, and whether it is set.
+/// Position of the mark in `Done: [ ]`, and its value.
 pub(super) fn parse_done(line: &str) -> Option<(usize, bool)> {
     let rest = line.strip_prefix("Done:")?;
     let inner = rest.trim_start_matches([' ', '\t']);

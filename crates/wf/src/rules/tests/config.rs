@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use model::env_file::EnvFile;
 use model::id::{BranchName, WorkstreamId};
 
-use crate::rules::choose::{ProjectCandidate, ProjectQuery, choose_project};
+use crate::rules::choose::{ProjectCandidate, choose_project};
 use crate::rules::meta::{NewMeta, parse_meta, render_new};
 use crate::rules::project::{branch_of, parse_project, write_project};
 use crate::rules::run_id::{RunTopic, run_name};
@@ -47,16 +47,14 @@ fn a_meta_file_as_json() {
 
 #[test]
 fn a_new_meta_file() {
-    let (id, branch) =
-        (WorkstreamId::parse("login").unwrap(), BranchName::parse("feat/login").unwrap());
     let new = NewMeta {
-        id: &id,
-        title: "Log in: it's new",
-        branch: &branch,
-        worktree: Path::new("/ops/worktrees/login"),
-        base_branch: &BranchName::parse("main").unwrap(),
-        base_sha: &sha('c'),
-        expected_paths: &["src/".to_owned(), "tests/login".to_owned()],
+        id: WorkstreamId::parse("login").unwrap(),
+        title: "Log in: it's new".to_owned(),
+        branch: BranchName::parse("feat/login").unwrap(),
+        worktree: "/ops/worktrees/login".into(),
+        base_branch: BranchName::parse("main").unwrap(),
+        base_sha: sha('c'),
+        expected_paths: vec!["src/".to_owned(), "tests/login".to_owned()],
         now: Timestamp::UNIX_EPOCH,
     };
     insta::assert_snapshot!(render_new(&new).unwrap().to_string(), @r#"
@@ -180,8 +178,7 @@ fn the_project_is_chosen_by_flag_variable_and_directory() {
         candidate("vendor", &["/dev/app/vendor", "/ops/worktrees/x"]),
     ];
     let choose = |flag, variable, here: &str, known: &[ProjectCandidate]| {
-        let query = ProjectQuery { flag, variable, here: Path::new(here) };
-        let chosen = choose_project(&query, known);
+        let chosen = choose_project(flag, variable, Path::new(here), known);
         let chosen = chosen.unwrap_or_else(|error| format!("error: {error}"));
         format!("flag {flag:?}, variable {variable:?}, in {here}: {chosen}\n")
     };

@@ -4,7 +4,6 @@ use model::id::{ClarificationId, WorkstreamId};
 
 use super::{Board, TypedLine, WorkstreamView};
 
-/// A key press, independent of the terminal library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPress {
     Up,
@@ -17,22 +16,13 @@ pub(crate) enum KeyPress {
     Interrupt,
 }
 
-/// Action that a key triggers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoardAction {
-    /// Only the screen changes.
     Stay,
     Quit,
-    Answer {
-        workstream: WorkstreamId,
-        question: ClarificationId,
-        words: String,
-    },
+    Answer { workstream: WorkstreamId, question: ClarificationId, words: String },
     Approve(WorkstreamId),
-    Reject {
-        workstream: WorkstreamId,
-        words: String,
-    },
+    Reject { workstream: WorkstreamId, words: String },
     ShowDiff(WorkstreamId),
     ShowLog(WorkstreamId),
 }
@@ -94,7 +84,6 @@ fn about(board: &mut Board, chosen: &WorkstreamView, letter: char) -> BoardActio
     }
 }
 
-/// Applies a key to the line that is being typed.
 fn edit(board: &mut Board, mut line: TypedLine, key: KeyPress) -> BoardAction {
     match key {
         KeyPress::Letter(letter) => line.text.push(letter),

@@ -15,18 +15,15 @@ pub(crate) use page::{BoardLine, BoardPage, Tone, render_page};
 pub(crate) struct PendingQuestion {
     pub(crate) id: ClarificationId,
     pub(crate) text: String,
-    /// The labels of the answers to choose from.
     pub(crate) options: Vec<String>,
 }
 
-/// Stage of an active run and its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActiveStage {
     pub(crate) stage: String,
     pub(crate) since: Timestamp,
 }
 
-/// A workstream as shown on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkstreamView {
     pub(crate) id: WorkstreamId,
@@ -36,7 +33,6 @@ pub(crate) struct WorkstreamView {
     pub(crate) progress: Option<(usize, usize)>,
     pub(crate) active_stage: Option<ActiveStage>,
     pub(crate) questions: Vec<PendingQuestion>,
-    /// Whether the last micro-commit waits for an approval.
     pub(crate) awaits_approval: bool,
 }
 
@@ -76,7 +72,6 @@ pub(crate) struct TypedLine {
     pub(crate) text: String,
 }
 
-/// State of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Board {
     pub(crate) project: String,
@@ -84,7 +79,6 @@ pub(crate) struct Board {
     pub(crate) selected: usize,
     /// Without one, keys choose.
     pub(crate) typed: Option<TypedLine>,
-    /// Message about the last key.
     pub(crate) message: String,
 }
 
@@ -98,13 +92,11 @@ impl Board {
         self.rows = found;
     }
 
-    /// The selected workstream.
     pub(crate) fn chosen(&self) -> Option<&WorkstreamView> {
         self.rows.get(self.selected)
     }
 }
 
-/// Notifications for needs that did not exist before.
 pub(crate) fn new_needs(before: &[WorkstreamView], now: &[WorkstreamView]) -> Vec<String> {
     let had = |view: &WorkstreamView| {
         before.iter().find(|old| old.id == view.id).is_some_and(|old| old.need() == view.need())

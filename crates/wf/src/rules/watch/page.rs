@@ -5,25 +5,20 @@ use model::escape::escape_line;
 
 use super::{Board, TypedLine, WorkstreamView};
 
-/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
     Chosen,
-    /// A workstream that needs a person.
     Pressing,
-    /// Headers and hints.
     Faint,
 }
 
-/// One line of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BoardLine {
     pub(crate) text: String,
     pub(crate) tone: Tone,
 }
 
-/// A whole screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct BoardPage {
     pub(crate) lines: Vec<BoardLine>,
@@ -96,7 +91,6 @@ fn row(view: &WorkstreamView, is_chosen: bool, now: Timestamp) -> String {
     format!("{mark} {:<16} {:<21} {plan:>7} {last}", view.id.as_str(), view.status)
 }
 
-/// A span of time, short.
 fn elapsed(secs: i64) -> String {
     match secs {
         0..60 => format!("{secs}s"),
