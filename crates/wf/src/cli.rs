@@ -138,13 +138,9 @@ async fn dispatch(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Watch => watch::cmd_watch(app).await,
         WfCommand::Doctor => doctor::cmd_doctor(app).await,
         WfCommand::Completions(args) => {
-            cmd_completions(&app.ui, &PROGRAM, &args)?;
-            Ok(WfExit::Success)
+            cmd_completions(&app.ui, &PROGRAM, &args).map(|()| WfExit::Success)
         }
-        WfCommand::Man => {
-            cmd_man(&app.ui, WfCli::command())?;
-            Ok(WfExit::Success)
-        }
+        WfCommand::Man => cmd_man(&app.ui, WfCli::command()).map(|()| WfExit::Success),
     }
 }
 

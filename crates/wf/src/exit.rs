@@ -1,4 +1,4 @@
-//! How a command ends.
+//! Ends of a command: its status or its failure.
 
 pub(crate) use model::exit::WfExit;
 pub(crate) use shell::OrExit;

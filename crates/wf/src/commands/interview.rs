@@ -77,7 +77,9 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let dir = register(app, &project, &workflow)?;
     let path = dir.join(PROFILE_ENV);
     let mut file = load_env(&path)?.unwrap_or_default();
-    fill(&mut file, &entries).map_err(DiskError::in_file(&path))?;
+    for (key, value) in &entries {
+        file.set(key, value).map_err(DiskError::in_file(&path))?;
+    }
     parse_profile(&file).map_err(DiskError::in_file(&path))?;
     save(&path, file.to_string().as_bytes())?;
     app.ui.status("Writing project_profile.env... done");
@@ -173,13 +175,6 @@ fn check_inside(key: &str, path: &str) -> WfResult<()> {
     Err(Failure::usage(format!(
         "{key}: '{path}' must be relative to the repository and without '..'"
     )))
-}
-
-fn fill(file: &mut EnvFile, entries: &[(&'static str, String)]) -> Result<(), String> {
-    for (key, value) in entries {
-        file.set(key, value).map_err(|fault| fault.to_string())?;
-    }
-    Ok(())
 }
 
 fn render_page(project: &Project, file: &EnvFile) -> String {

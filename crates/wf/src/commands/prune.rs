@@ -48,8 +48,7 @@ pub(crate) async fn cmd_prune(app: &App, args: &PruneCopiesArgs) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// Reads the runs of this project that have a copy, and all results. An unreadable result causes a warning, and its run is
-/// kept.
+/// Reads the runs of this project that have a copy, and all results. A run with an unreadable result is kept.
 fn observe(app: &App, dirs: &ProjectDirs) -> WfResult<(Vec<RunCopy>, Vec<RunResult>)> {
     let root = dirs.runs_dir();
     let awaited = awaited_runs(dirs)?;

@@ -47,8 +47,7 @@ pub(super) fn show_entry<T: Queued>(app: &App, id: &str, workstream: Option<&str
     Ok(WfExit::Success)
 }
 
-/// Finds the only entry with this id whose status is accepted. If there is none, the refusal of another one's status is
-/// the error.
+/// Finds the only entry with this id and an accepted status. Without one, the error is that of a refused status.
 pub(super) fn find_entry<T: Queued>(
     app: &App,
     dirs: &ProjectDirs,

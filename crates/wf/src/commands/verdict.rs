@@ -37,8 +37,7 @@ pub(crate) struct RejectArgs {
     pub(super) message: String,
 }
 
-/// Marks the last micro-commit as not done and records the reason for the agent's next attempt. Its commits stay on the
-/// branch.
+/// Marks the last micro-commit as not done and records the reason for the next attempt. Its commits stay.
 pub(crate) async fn cmd_reject(app: &App, args: &RejectArgs) -> Outcome {
     let message = &args.message;
     if message.trim().is_empty() {

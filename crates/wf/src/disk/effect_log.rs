@@ -91,8 +91,7 @@ impl ProjectEffects {
         Ok(done)
     }
 
-    /// Records the outcome of an effect that an interrupted command had performed: its result is there, and its intent
-    /// has no outcome.
+    /// Records the outcome of an effect that an interrupted command had performed without recording it.
     pub(crate) fn confirm(&self, effect: Effect<'_>) -> WfResult<()> {
         let is_it = |open: &UnfinishedEffect| open.op == effect.op && open.target == effect.target;
         match self.unfinished()?.iter().any(is_it) {

@@ -9,8 +9,7 @@ use crate::rules::status::WorkstreamStatus;
 use crate::rules::touched::parse_touched;
 
 impl ProjectDirs {
-    /// Writes the table without the workstreams that cannot be read, and returns their errors. The caller holds the global
-    /// lock.
+    /// Writes the table, and returns the errors of unreadable workstreams. The caller holds the global lock.
     pub(crate) fn write_active(&self) -> DiskResult<Vec<DiskError>> {
         let (workstreams, faults) = self.load_workstreams()?;
         self.write_active_of(&workstreams)?;

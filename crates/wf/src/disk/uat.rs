@@ -59,8 +59,7 @@ pub(crate) fn load_gate(workstream: &Path) -> DiskResult<Result<Vec<Uat>, Vec<St
     Ok(if bad.is_empty() { Ok(good) } else { Err(bad) })
 }
 
-/// Generates the acceptance test of a finished plan, with the next number of the project, and supersedes others. The
-/// caller holds the global lock.
+/// Generates the acceptance test of a finished plan and supersedes others. The caller holds the global lock.
 pub(crate) fn generate(
     dirs: &ProjectDirs,
     workstream: &Workstream,

@@ -1,4 +1,4 @@
-//! What a workstream waits for, and its status after a person acted on it.
+//! Gate of a workstream: its open questions and tests, and its status after a person acted on them.
 
 use crate::disk::question::blocking_questions;
 use crate::disk::queue::names_of;

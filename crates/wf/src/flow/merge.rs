@@ -129,8 +129,7 @@ async fn checkout_of(product: &WorktreeRepo, workstream: &Workstream) -> WfResul
         .map(|entry| entry.path))
 }
 
-/// Builds the new tip of the base branch: the workstream's tip, or a merge of both. A merge that an interrupted command
-/// already made is found again.
+/// Builds the new tip of the base branch: the workstream's tip, a merge of both, or the merge of an earlier try.
 async fn make_commit(
     product: &WorktreeRepo,
     workstream: &Workstream,

@@ -119,8 +119,7 @@ async fn touched_from(
     Ok(if descends { common } else { recorded.clone() })
 }
 
-/// Refreshes many workstreams and returns a result for each, in their order. The caller read them under the global lock
-/// and still holds it.
+/// Refreshes many workstreams, in their order. The caller read them under the global lock and still holds it.
 pub(crate) async fn refresh_all(
     product: &WorktreeRepo,
     tips: &Tips,
@@ -131,15 +130,12 @@ pub(crate) async fn refresh_all(
         stream::iter(needs.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
     let mut lists = lists_of(product, &needs).await.into_iter();
     let now = stamp(host::clock::now());
-    let mut work = Vec::with_capacity(workstreams.len());
-    for (workstream, need) in workstreams.iter_mut().zip(needs) {
-        let list = match &need {
-            Ok(Need::List { .. }) => lists.next(),
-            Ok(Need::Missing | Need::Nothing) | Err(_) => None,
-        };
-        work.push((workstream, need, list));
-    }
-    spread(work, |(workstream, need, list)| {
+    let pairs = workstreams.iter_mut().zip(needs);
+    let work = pairs.map(|(workstream, need)| {
+        let list = matches!(need, Ok(Need::List { .. })).then(|| lists.next()).flatten();
+        (workstream, need, list)
+    });
+    spread(work.collect(), |(workstream, need, list)| {
         let paths = list.transpose()?.unwrap_or_default();
         apply(tips, workstream, need?, &paths, &now)
     })
@@ -169,8 +165,7 @@ fn apply(
     Ok(Refreshed::Anew)
 }
 
-/// Reads the needed lists in their order, in one git call; one by one if that fails, so that a single bad commit does not
-/// affect the others.
+/// Reads the needed lists in one git call; one by one if that fails, so that a bad commit spoils only its own.
 async fn lists_of(product: &WorktreeRepo, needs: &[WfResult<Need>]) -> Vec<WfResult<Vec<Vec<u8>>>> {
     let pair = |need: &WfResult<Need>| match need {
         Ok(Need::List { from, head }) => Some((from.clone(), head.clone())),

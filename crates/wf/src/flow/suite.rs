@@ -76,8 +76,7 @@ pub(crate) async fn run_suite(
     Ok(result_of(suite.name, &end, &job.results))
 }
 
-/// Reports whether make found no rule for the target itself, or had nothing to do for it: in both cases no test ran. Any
-/// other error of make is a failure.
+/// Reports whether make found no rule for the target, or nothing to do for it: in both cases no test ran.
 fn is_absent(output: &str, target: &str) -> bool {
     let no_rule = format!("*** No rule to make target '{target}'.  Stop.");
     let nothing = format!("make: Nothing to be done for '{target}'.");
@@ -110,8 +109,7 @@ async fn run_on_host(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResu
         stderr: output.stderr,
         dropped_bytes: 0,
     });
-    let redactor = &context.runner.redactor;
-    append_log(&job.log(), &redactor.redact_bytes(&text))?;
+    append_log(&job.log(), &context.redactor.redact_bytes(&text))?;
     if let Some(reason) = output.cancelled {
         return Err(StageRunError::Stopped(reason.to_string()));
     }
@@ -121,7 +119,7 @@ async fn run_on_host(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResu
         to: &job.results,
         started,
         same_tick: SameTick::Copy,
-        redactor,
+        redactor: context.redactor,
     };
     artifacts.run()?;
     Ok(SuiteExit { exit_code: code_of(output.exit), duration: output.duration })

@@ -37,8 +37,7 @@ pub(crate) enum KeyChoice {
     Command(Vec<String>),
 }
 
-/// Parses the agent of a stage. Without a provider every key comes from the fallback stage, because the model of one agent
-/// does not fit another.
+/// Parses the agent of a stage. Without a provider every key comes from the fallback: models fit one agent only.
 pub(super) fn parse_agent(
     file: &Keys<'_>,
     stage: &str,

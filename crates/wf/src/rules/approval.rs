@@ -1,11 +1,10 @@
-//! Whether the last micro-commit waits for an approval.
+//! Approval of the last micro-commit: decides whether it is awaited.
 
 use super::meta::Meta;
 use super::profile::Pause;
 use super::status::WorkstreamStatus;
 
-/// Under supervision an accepted micro-commit waits until it is approved or rejected. Once the plan is complete, the
-/// acceptance test takes over.
+/// Under supervision an accepted micro-commit waits for a verdict, unless the plan is complete.
 pub(crate) fn awaits_approval(pause: Pause, meta: &Meta, last_rejected: Option<&str>) -> bool {
     let is_between = match meta.status {
         WorkstreamStatus::Implement

@@ -65,7 +65,7 @@ pub(crate) struct Meta {
 
 /// Error of a meta.env or a project.env.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeyError {
+pub(crate) enum EnvKeyError {
     #[error(transparent)]
     Missing(#[from] MissingKeys),
     #[error("{key}: {problem}")]
@@ -82,7 +82,7 @@ pub(crate) enum KeyError {
     Value { key: &'static str, problem: EnvFault },
 }
 
-impl KeyError {
+impl EnvKeyError {
     /// Adds the key to the error of an id.
     pub(super) fn id(key: &'static str) -> impl FnOnce(IdError) -> Self {
         move |problem| Self::Id { key, problem }
@@ -90,29 +90,33 @@ impl KeyError {
 }
 
 /// Refuses a name that is not that of its folder.
-pub(super) fn check_folder(key: &'static str, found: &str, folder: &str) -> Result<(), KeyError> {
+pub(super) fn check_folder(
+    key: &'static str,
+    found: &str,
+    folder: &str,
+) -> Result<(), EnvKeyError> {
     if found == folder {
         return Ok(());
     }
-    Err(KeyError::WrongFolder { key, found: found.to_owned(), folder: folder.to_owned() })
+    Err(EnvKeyError::WrongFolder { key, found: found.to_owned(), folder: folder.to_owned() })
 }
 
-pub(super) fn absolute(key: &'static str, text: &str) -> Result<PathBuf, KeyError> {
+pub(super) fn absolute(key: &'static str, text: &str) -> Result<PathBuf, EnvKeyError> {
     let path = PathBuf::from(text);
-    if path.is_absolute() { Ok(path) } else { Err(KeyError::Relative { key }) }
+    if path.is_absolute() { Ok(path) } else { Err(EnvKeyError::Relative { key }) }
 }
 
-pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, KeyError> {
+pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, EnvKeyError> {
     file.require(&REQUIRED)?;
     let text = |key: &str| file.get(key).unwrap_or_default().to_owned();
     let optional = |key: &str| file.get(key).filter(|value| !value.is_empty()).map(str::to_owned);
     let meta = Meta {
-        id: WorkstreamId::parse(&text("ID")).map_err(KeyError::id("ID"))?,
+        id: WorkstreamId::parse(&text("ID")).map_err(EnvKeyError::id("ID"))?,
         title: text("TITLE"),
-        branch: BranchName::parse(&text("BRANCH")).map_err(KeyError::id("BRANCH"))?,
+        branch: BranchName::parse(&text("BRANCH")).map_err(EnvKeyError::id("BRANCH"))?,
         worktree: absolute("WORKTREE", &text("WORKTREE"))?,
         base_branch: BranchName::parse(&text("BASE_BRANCH"))
-            .map_err(KeyError::id("BASE_BRANCH"))?,
+            .map_err(EnvKeyError::id("BASE_BRANCH"))?,
         base_sha: sha_in(file, "BASE_SHA")?
             .ok_or_else(|| MissingKeys { keys: vec!["BASE_SHA".to_owned()] })?,
         status: WorkstreamStatus::parse(&text("STATUS"))?,
@@ -143,17 +147,19 @@ pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
     file.unknown(&[&REQUIRED[..], &OPTIONAL].concat())
 }
 
-fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, KeyError> {
+fn sha_in(file: &EnvFile, key: &'static str) -> Result<Option<Sha>, EnvKeyError> {
     match file.get(key) {
         None | Some("") => Ok(None),
-        Some(text) => Sha::parse(text).map(Some).map_err(KeyError::id(key)),
+        Some(text) => Sha::parse(text).map(Some).map_err(EnvKeyError::id(key)),
     }
 }
 
-fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, KeyError> {
+fn number_in(file: &EnvFile, key: &'static str) -> Result<Option<u64>, EnvKeyError> {
     match file.get(key) {
         None | Some("") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|source| KeyError::NoNumber { key, source }),
+        Some(text) => {
+            text.parse().map(Some).map_err(|source| EnvKeyError::NoNumber { key, source })
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use model::env_file::EnvFile;
 use model::id::{BranchName, IdError, ProjectName};
 use serde::Serialize;
 
-use super::meta::{KeyError, absolute, check_folder};
+use super::meta::{EnvKeyError, absolute, check_folder};
 
 const REQUIRED: [&str; 3] = ["PROJECT_NAME", "REPO_PATH", "DEFAULT_BRANCH"];
 const KNOWN: [&str; 5] =
@@ -23,15 +23,15 @@ pub(crate) struct Project {
     pub(crate) branch_prefix: String,
 }
 
-pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, KeyError> {
+pub(crate) fn parse_project(file: &EnvFile, folder: &str) -> Result<Project, EnvKeyError> {
     file.require(&REQUIRED)?;
     let text = |key: &str| file.get(key).unwrap_or_default();
-    let name = ProjectName::parse(text("PROJECT_NAME")).map_err(KeyError::id("PROJECT_NAME"))?;
+    let name = ProjectName::parse(text("PROJECT_NAME")).map_err(EnvKeyError::id("PROJECT_NAME"))?;
     check_folder("PROJECT_NAME", name.as_str(), folder)?;
     let default_branch =
-        BranchName::parse(text("DEFAULT_BRANCH")).map_err(KeyError::id("DEFAULT_BRANCH"))?;
+        BranchName::parse(text("DEFAULT_BRANCH")).map_err(EnvKeyError::id("DEFAULT_BRANCH"))?;
     let prefix = file.get("BRANCH_PREFIX").unwrap_or(DEFAULT_PREFIX);
-    branch_of(prefix, "x").map_err(KeyError::id("BRANCH_PREFIX"))?;
+    branch_of(prefix, "x").map_err(EnvKeyError::id("BRANCH_PREFIX"))?;
     Ok(Project {
         name,
         repo: absolute("REPO_PATH", text("REPO_PATH"))?,
@@ -49,7 +49,7 @@ pub(crate) fn unknown_keys(file: &EnvFile) -> Vec<&str> {
 }
 
 /// Writes a project to its file and keeps all other content.
-pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(), KeyError> {
+pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(), EnvKeyError> {
     let ops = project.ops.as_ref().map(|path| path.to_string_lossy().into_owned());
     let entries: [(&'static str, Option<&str>); 5] = [
         ("PROJECT_NAME", Some(project.name.as_str())),
@@ -60,7 +60,7 @@ pub(crate) fn write_project(file: &mut EnvFile, project: &Project) -> Result<(),
     ];
     for (key, value) in entries {
         if let Some(value) = value {
-            file.set(key, value).map_err(|problem| KeyError::Value { key, problem })?;
+            file.set(key, value).map_err(|problem| EnvKeyError::Value { key, problem })?;
         }
     }
     Ok(())
@@ -81,7 +81,7 @@ fn strip_slash(prefix: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Project, KeyError> {
+    fn read(text: &str) -> Result<Project, EnvKeyError> {
         parse_project(&EnvFile::parse(text).unwrap(), "p")
     }
 

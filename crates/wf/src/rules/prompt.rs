@@ -75,8 +75,7 @@ fn tests(lines: &[String]) -> String {
     if lines.is_empty() { "there are none".to_owned() } else { lines.join(", ") }
 }
 
-/// Renders the prompt of the reviewing agent. The diff is passed as a file; `weakened` are the tests that it deletes or
-/// weakens.
+/// Renders the prompt of the reviewer. The diff is a file; `weakened` are the tests that it deletes or weakens.
 pub(crate) fn render_review(commit: &MicroCommit, block: &str, weakened: &[String]) -> String {
     let MicroCommit { id, title, .. } = commit;
     let mut text = format!(

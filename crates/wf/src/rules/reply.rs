@@ -17,8 +17,7 @@ pub(crate) fn parse_reply(text: &str) -> Option<AgentReply> {
     parse_object(&object)
 }
 
-/// Agents spell a question in three ways: as a field beside any status, as a status, or as an action. The scripted agent
-/// emits an event.
+/// A question is a field beside any status, a status, or an action; the scripted agent emits an event.
 fn parse_object(value: &Value) -> Option<AgentReply> {
     let word = |key: &str| value.get(key).and_then(Value::as_str);
     let notes = || word("notes").unwrap_or_default().to_owned();

@@ -2,19 +2,12 @@
 
 const ALIKE: f64 = 0.72;
 
-/// The nearest of the known names, if one is near.
-pub(crate) fn suggest<'a>(
-    wanted: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// End of an error message: the nearest of the known names, or nothing if none is near.
+pub(crate) fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let scored = known.into_iter().map(|name| (strsim::jaro_winkler(wanted, name), name));
     let near = scored.filter(|(score, _)| *score >= ALIKE);
-    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
-}
-
-/// End of an error message: empty, or a suggestion.
-pub(crate) fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    suggest(wanted, known).map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
+    let nearest = near.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    nearest.map(|(_, name)| format!("; did you mean '{name}'?")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -24,7 +17,7 @@ mod tests {
     #[test]
     fn a_near_name_is_suggested_and_a_far_one_is_not() {
         let known = ["test_framework", "user_auth"];
-        assert_eq!(suggest("test_framwork", known), Some("test_framework"));
+        assert_eq!(hint("test_framwork", known), "; did you mean 'test_framework'?");
         assert_eq!(hint("user_auht", known), "; did you mean 'user_auth'?");
         assert_eq!(hint("zzz", known), "");
     }

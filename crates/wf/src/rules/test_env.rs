@@ -1,24 +1,13 @@
-//! Which variables of a person's environment reach tests that run on their machine: what programs need to run at all and to
-//! find their toolchains, and what the profile names. Logins and keys stay behind.
+//! Variables of the environment that reach tests on the host: those that programs and toolchains need, and those that
+//! the profile names. Logins and keys stay behind.
 
-/// Variables that programs need to run at all, and places of common toolchains.
-const PASSED: [&str; 29] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "TERM",
-    "TZ",
-    "TMPDIR",
-    "DISPLAY",
-    "CI",
-    "CC",
-    "CXX",
-    "CFLAGS",
-    "CXXFLAGS",
-    "LDFLAGS",
+/// Variables that programs and compilers need to run at all.
+const BASIC: [&str; 16] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "DISPLAY", "CI",
+    "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS",
+];
+/// Variables that name the places of toolchains and libraries.
+const TOOLCHAINS: [&str; 13] = [
     "PKG_CONFIG_PATH",
     "LD_LIBRARY_PATH",
     "CARGO_HOME",
@@ -39,7 +28,8 @@ const FAMILIES: [&str; 2] = ["LC_", "XDG_"];
 /// Reports whether tests get a variable. The caller sets `LC_ALL`, so that messages are in English.
 pub(crate) fn is_passed(name: &str, named: &[String]) -> bool {
     name != "LC_ALL"
-        && (PASSED.contains(&name)
+        && (BASIC.contains(&name)
+            || TOOLCHAINS.contains(&name)
             || FAMILIES.iter().any(|family| name.starts_with(family))
             || named.iter().any(|wanted| wanted == name))
 }

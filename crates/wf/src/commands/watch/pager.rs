@@ -38,8 +38,7 @@ impl Paper {
     }
 }
 
-/// Opens a file and waits for the pager to exit. `LESSSECURE` keeps the pager from running commands for text that an agent
-/// wrote.
+/// Opens a file until the pager exits. `LESSSECURE` keeps it from running commands: an agent wrote the text.
 pub(super) async fn open_paper(path: &Path) -> WfResult<()> {
     let pager = host::env::var("PAGER").filter(|pager| !pager.trim().is_empty());
     let pager = pager.unwrap_or_else(|| "less".to_owned());

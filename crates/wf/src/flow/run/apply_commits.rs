@@ -74,26 +74,25 @@ async fn move_branch(
     name: &RefName,
     implemented: &Implemented,
 ) -> WfResult<StageOutcome> {
+    let failed = |message| Ok(StageOutcome::failed(RunStage::Implement, message));
     let Implemented { before, tip, .. } = implemented;
     let (product, meta) = (context.product()?, &context.loaded()?.meta);
     product.take_objects(repo, name).await.or_exit(WfExit::General)?;
     let branch = product.current_branch(&meta.worktree).await.or_exit(WfExit::General)?;
     let head = product.head(&meta.worktree).await.or_exit(WfExit::General)?;
     if branch.as_ref() != Some(&meta.branch) || head.as_ref() != Some(before) {
-        let message = format!(
+        return failed(format!(
             "the worktree {} was moved while the agent worked; its commit {tip} is kept in the repository",
             meta.worktree.display()
-        );
-        return Ok(StageOutcome::failed(RunStage::Implement, message));
+        ));
     }
     let changed = product.changed_paths(before, tip).await.or_exit(WfExit::General)?;
     let dirty = product.dirty_paths(&meta.worktree).await.or_exit(WfExit::General)?;
     if let Some(in_the_way) = dirty.iter().find(|dirty| changed.contains(&dirty.path)) {
-        let message = format!(
+        return failed(format!(
             "{} has uncommitted changes in the worktree and is changed by this micro-commit; put yours aside (git stash) and run wf again",
             String::from_utf8_lossy(&in_the_way.path)
-        );
-        return Ok(StageOutcome::failed(RunStage::Implement, message));
+        ));
     }
     product.fast_forward(&meta.worktree, tip).await.or_exit(WfExit::Implement)?;
     host::failpoint::hit("wf-landed");

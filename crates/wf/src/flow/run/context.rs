@@ -14,7 +14,9 @@ use shell::Ui;
 
 use super::RunOptions;
 use crate::disk::event_log::EventLog;
-use crate::disk::{DiskResult, OpenRun, ProjectDirs, StateFile, WfRunDir, Workstream};
+use crate::disk::{
+    DiskResult, OpenRun, ProjectDirs, StateFile, WfRunDir, Workstream, load_secrets,
+};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::constraint::ChangeLimits;
 use crate::rules::pipeline::{RunStage, StageOutcome};
@@ -63,7 +65,7 @@ impl RunContext {
     pub(super) fn begin(options: &RunOptions<'_>, lock: Option<FileLock>) -> WfResult<Self> {
         let dirs = options.runner.dirs.clone();
         let started = host::clock::now();
-        let redactor = Arc::clone(&options.runner.redactor);
+        let redactor = Arc::new(Redactor::new(load_secrets(&dirs)?));
         let run =
             WfRunDir::create(&dirs.runs_dir(), &run_stem(started, &dirs.project.name, options.id))?;
         let alive = run.hold(&owner_of(&dirs, options.id))?;
@@ -148,10 +150,6 @@ impl RunContext {
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> WfResult<()> {
         let bytes = self.redactor.redact_bytes(bytes);
         host::file::write_atomic(&self.run.file(name), &bytes, 0o600).or_exit(WfExit::General)
-    }
-
-    pub(super) fn release_lock(&mut self) -> Option<FileLock> {
-        self.lock.take()
     }
 
     /// The product repository, which LOAD opened.

@@ -15,8 +15,7 @@ use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
 use crate::rules::touched::parse_touched;
 
-/// Finishes a cycle. An error in here can only make the ending worse. Also returns how many micro-commits were left at the
-/// start, which bounds a loop.
+/// Finishes a cycle; an error can only make the ending worse. The number of micro-commits left bounds a loop.
 pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending, usize) {
     let left = context.plan.as_ref().map_or(0, |plan| plan.commits.len() - plan.done_count());
     let ending = match write_state(context, &ending).await {

@@ -44,11 +44,12 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
         let ending = run_cycle(&mut context, options).await;
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
         tidy(&context.run.path(), context.work_location());
-        lock = context.release_lock();
+        lock = context.lock.take();
         show(&options.runner.ui, &context, &ending);
         let still = *left.get_or_insert(plan_left + 1);
         left = Some(usize::saturating_sub(still, 1));
-        match next_cycle(options.mode, &ending, context.pause(), still.saturating_sub(1)) {
+        let pause = context.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause);
+        match next_cycle(options.mode, &ending, pause, still.saturating_sub(1)) {
             NextCycle::Again => {}
             NextCycle::Stop => return Ok(ending.exit),
             NextCycle::Pause => {
@@ -147,10 +148,6 @@ impl RunContext {
     fn work_location(&self) -> WorkLocation {
         let moved = self.head.is_some() && self.head != self.head_before;
         if moved { WorkLocation::OnBranch } else { WorkLocation::Unknown }
-    }
-
-    fn pause(&self) -> Pause {
-        self.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause)
     }
 }
 

@@ -81,8 +81,7 @@ async fn finish_journalled(context: &mut RunContext) -> WfResult<()> {
     Ok(OpenRun::remove(&context.dirs, &context.id)?)
 }
 
-/// Drops the acceptance if the micro-commit is no longer in the plan: there is nothing to mark, and the run counts as
-/// failed.
+/// Drops the acceptance if the micro-commit is no longer in the plan; the run then counts as failed.
 fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
     // A plan that cannot be read may still contain it, and its error is reported elsewhere.
     let is_gone = left

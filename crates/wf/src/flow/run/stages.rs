@@ -22,8 +22,7 @@ use crate::rules::status::WorkstreamStatus;
 
 const DIFF_CAP: usize = 8 << 20;
 
-/// Runs the agent on a copy and judges its commits with git. An implementation that an earlier run did not finish judging
-/// is resumed without an agent.
+/// Runs the agent and judges its commits with git. An implementation that was not judged yet is resumed.
 pub(super) async fn implement(
     context: &mut RunContext,
     options: &RunOptions<'_>,
@@ -112,6 +111,7 @@ fn stage_context<'a>(
         run_dir,
         cancel: options.cancel,
         log: &context.git_log,
+        redactor: &context.redactor,
     })
 }
 

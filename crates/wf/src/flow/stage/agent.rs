@@ -16,6 +16,8 @@ use super::runner::{REVIEW_WORKSPACE, StageRunner, WORKSPACE};
 use super::session::AgentMemory;
 use super::{StageContext, StageResult, StageRunError};
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, REVIEW_LOG};
+use crate::rules::agent_choice::AgentChoice;
+use crate::rules::profile::Profile;
 
 /// Size of the end of a log in which an answer is searched.
 const ANSWER_CAP: usize = 4 << 20;
@@ -72,41 +74,34 @@ impl StageContext<'_> {
         result.answer()
     }
 
-    /// Runs an agent that reviews a diff. Every review is a new session: a reviewer that remembers its approval looks less
-    /// carefully.
+    /// Runs a reviewer, always in a new session: one that remembers its approval looks less carefully.
     pub(crate) async fn review(&self, prompt: &str, patch: &str) -> StageResult<String> {
-        let agent = self.runner.resolve_agent(self.profile, &self.profile.review).await?;
-        let job = AgentJob {
-            name: "review",
-            log: REVIEW_LOG,
-            agent: &agent,
-            prompt,
-            timeout: self.profile.review_timeout,
-            file: Some((DIFF, patch)),
-        };
-        self.run_read_only(&job).await
+        let Profile { review, review_timeout, .. } = self.profile;
+        let file = Some((DIFF, patch));
+        self.run_read_only("review", REVIEW_LOG, review, prompt, *review_timeout, file).await
     }
 
     pub(crate) async fn draft(&self, prompt: &str) -> StageResult<String> {
-        let agent = self.runner.resolve_agent(self.profile, &self.profile.plan).await?;
-        let job = AgentJob {
-            name: "plan",
-            log: PLAN_LOG,
-            agent: &agent,
-            prompt,
-            timeout: self.profile.breakdown_timeout,
-            file: None,
-        };
-        self.run_read_only(&job).await
+        let Profile { plan, breakdown_timeout, .. } = self.profile;
+        self.run_read_only("plan", PLAN_LOG, plan, prompt, *breakdown_timeout, None).await
     }
 
-    async fn run_read_only(&self, job: &AgentJob<'_>) -> StageResult<String> {
+    async fn run_read_only(
+        &self,
+        name: &str,
+        log: &str,
+        choice: &AgentChoice,
+        prompt: &str,
+        timeout: Duration,
+        file: Option<(&str, &str)>,
+    ) -> StageResult<String> {
+        let agent = &self.runner.resolve_agent(self.profile, choice).await?;
         self.checkout(REVIEW_WORKSPACE).await?;
-        self.run_agent(job, None).await?.answer()
+        let job = AgentJob { name, log, agent, prompt, timeout, file };
+        self.run_agent(&job, None).await?.answer()
     }
 
-    /// Runs an agent to its end. Its log is kept in the run's directory however it ended. Only the implementer has a
-    /// memory, and a copy that it may change.
+    /// Runs an agent to its end and keeps its log. Only the implementer has a memory, and a copy that it may change.
     async fn run_agent(
         &self,
         job: &AgentJob<'_>,

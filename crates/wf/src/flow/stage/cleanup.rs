@@ -13,8 +13,7 @@ use crate::disk::{DiskResult, names_in};
 /// Folders that hold an agent's work until it is on the branch.
 const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
-/// Ends every active box of a run and waits for it. Returns how many were active. The container of a shim that was
-/// killed may still run, and is removed.
+/// Ends every active box of a run, containers of killed shims included. Returns the number of active boxes.
 pub(crate) async fn stop_boxes(run_dir: &Path) -> StageResult<usize> {
     let boxes = run_dir.join("boxes");
     let mut stopped = 0;

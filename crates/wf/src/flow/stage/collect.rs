@@ -79,14 +79,14 @@ impl StageContext<'_> {
         let hooks = self.find_hooks().await?;
         let message = format!("{}: {}", commit.id, commit.title);
         let branch = self.workstream.meta.branch.as_str();
-        let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, hooks.inside()];
+        let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, &hooks.inside];
         let mut command = BoxCommand::new(layout, argv.map(str::to_owned).to_vec());
         command.env = commit_env(&identity(self.product).await.map_err(|failure| {
             StageRunError::Failed(format!(
                 "the identity for the commit could not be read: {failure}"
             ))
         })?);
-        command.programs = hooks.mount();
+        command.programs = hooks.mounts;
         let launcher = self.launcher(Vec::new()).await?;
         let end = command.run(&launcher, self.cancel).await?;
         match &end.record.ended {
@@ -109,18 +109,23 @@ impl StageContext<'_> {
     }
 
     async fn find_hooks(&self) -> StageResult<Hooks> {
-        let hooks = match self.product.hooks_path().await? {
+        let unmounted = |inside| Ok(Hooks { inside, mounts: Vec::new() });
+        let host = match self.product.hooks_path().await? {
+            // A folder of the repository itself.
             Some(path) if !path.starts_with(['/', '~']) => {
-                return Ok(Hooks::Tracked(format!("/workspace/{path}")));
+                return unmounted(format!("/workspace/{path}"));
             }
-            Some(path) if path.starts_with('/') => PathBuf::from(path),
-            Some(_) => return Ok(Hooks::None),
+            Some(path) if path.starts_with('~') => return unmounted("/dev/null".to_owned()),
+            Some(path) => PathBuf::from(path),
             None => self.product.user().common_dir().join("hooks"),
         };
         // Samples do not count.
         let names = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
-        let has_hook = names.iter().any(|name| hooks.join(name).is_file());
-        Ok(if has_hook { Hooks::Folder(hooks) } else { Hooks::None })
+        if !names.iter().any(|name| host.join(name).is_file()) {
+            return unmounted("/dev/null".to_owned());
+        }
+        let mounts = vec![ProgramMount { host, inside: HOOKS.to_owned() }];
+        Ok(Hooks { inside: HOOKS.to_owned(), mounts })
     }
 }
 
@@ -140,29 +145,8 @@ fn commit_env(who: &GitIdentity) -> BTreeMap<String, String> {
 }
 
 /// The product's hooks. They run only inside the box, because they may start programs that the agent changed.
-enum Hooks {
-    None,
-    /// A folder of the user.
-    Folder(PathBuf),
-    /// A folder of the repository itself, as the box has it.
-    Tracked(String),
-}
-
-impl Hooks {
-    fn inside(&self) -> &str {
-        match self {
-            Self::None => "/dev/null",
-            Self::Folder(_) => HOOKS,
-            Self::Tracked(path) => path,
-        }
-    }
-
-    fn mount(&self) -> Vec<ProgramMount> {
-        match self {
-            Self::None | Self::Tracked(_) => Vec::new(),
-            Self::Folder(host) => {
-                vec![ProgramMount { host: host.clone(), inside: HOOKS.to_owned() }]
-            }
-        }
-    }
+struct Hooks {
+    /// Their folder as the box has it.
+    inside: String,
+    mounts: Vec<ProgramMount>,
 }

@@ -22,6 +22,7 @@ use host::git::{GitLog, WorktreeRepo};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandRecord};
 use model::id::Sha;
+use model::redact::Redactor;
 use model::verdict::Ended;
 
 pub(crate) use cleanup::{WorkLocation, has_copy, remove_copy, stop_boxes, tidy};
@@ -44,6 +45,7 @@ pub(crate) struct StageContext<'a> {
     pub(crate) cancel: &'a Cancel,
     /// Log of every command.
     pub(crate) log: &'a GitLog,
+    pub(crate) redactor: &'a Redactor,
 }
 
 /// Reason why a stage did not run to its end. It is no [`Error`] itself, so that every error converts into a failure.

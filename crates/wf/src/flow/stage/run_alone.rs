@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use host::git::WorktreeRepo;
+use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
 use shell::Ui;
 
 use super::{StageContext, StageRunner, WorkLocation, tidy};
-use crate::disk::{ProjectDirs, WfRunDir, Workstream};
+use crate::disk::{ProjectDirs, WfRunDir, Workstream, load_secrets};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::profile::Profile;
 use crate::rules::run_id::{RunTopic, run_stem};
@@ -29,8 +30,8 @@ pub(crate) async fn run_alone<T>(
     let run_dir = run.path();
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let runner = StageRunner::new(dirs, ui)?;
-    let redactor = Arc::clone(&runner.redactor);
-    let log = CommandsLog::open_in(&run_dir, redactor).or_exit(WfExit::General)?;
+    let redactor = Arc::new(Redactor::new(load_secrets(dirs)?));
+    let log = CommandsLog::open_in(&run_dir, Arc::clone(&redactor)).or_exit(WfExit::General)?;
     let log = Arc::new(log).callback();
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| Failure::new(WfExit::Implement, "the worktree has no commit"))?;
@@ -43,6 +44,7 @@ pub(crate) async fn run_alone<T>(
         run_dir: &run_dir,
         cancel: &cancel,
         log: &log,
+        redactor: &redactor,
     };
     let result = stage(context).await;
     tidy(&run_dir, WorkLocation::Unknown);

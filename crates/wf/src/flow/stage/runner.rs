@@ -9,7 +9,6 @@ use engine::sweep::sweep_orphans;
 use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::id::{BoxName, RunId};
-use model::redact::Redactor;
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
 use sandbox::choice;
@@ -31,13 +30,13 @@ pub(super) const TEST_WORKSPACE: &str = "test-workspace";
 pub(super) const REVIEW_WORKSPACE: &str = "review-workspace";
 /// The host's repository, into which an agent's commits are imported.
 pub(super) const IMPORT_REPO: &str = "repo.git";
+/// The home directory of boxes without an agent's memory.
 pub(super) const BOX_STATE: &str = "box-state";
 
 #[derive(Debug)]
 pub(crate) struct StageRunner {
     pub(crate) dirs: ProjectDirs,
     pub(crate) ui: Ui,
-    pub(crate) redactor: Arc<Redactor>,
     secrets: Vec<Secret>,
     pub(super) agents: PathBuf,
     backend: OnceCell<ChosenBackend>,
@@ -56,12 +55,10 @@ struct ChosenBackend {
 impl StageRunner {
     pub(crate) fn new(dirs: &ProjectDirs, ui: &Ui) -> WfResult<Self> {
         let user_dirs = Dirs::from_env().or_exit(WfExit::Config)?;
-        let secrets = load_secrets(dirs)?;
         Ok(Self {
             dirs: dirs.clone(),
             ui: ui.clone(),
-            redactor: Arc::new(Redactor::new(secrets.clone())),
-            secrets,
+            secrets: load_secrets(dirs)?,
             agents: user_dirs.data_home().join("bottleworks/agents"),
             backend: OnceCell::new(),
             swept: OnceCell::new(),

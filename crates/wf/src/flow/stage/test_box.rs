@@ -50,7 +50,7 @@ impl StageContext<'_> {
             to: &job.results,
             started,
             same_tick: SameTick::Skip,
-            redactor: &self.runner.redactor,
+            redactor: self.redactor,
         };
         artifacts.run()?;
         Ok(SuiteExit { exit_code, duration: Duration::from_millis(end.record.wall_ms) })

@@ -2,7 +2,7 @@
 //!
 //! A micro-commit is a heading `### COMMIT-XX-NNN: title` of the document itself; its block goes on to the next heading
 //! of level 3 or higher. Fences, indented code, comments and other HTML mean nothing here. What cannot be
-//! meant seriously is an error with its line, for a plan that is guessed at is redone for ever or not at all.
+//! meant seriously is an error with its line: a plan that is guessed at is redone for ever or not at all.
 
 mod render;
 mod scan;
@@ -115,8 +115,7 @@ fn read_block(
     Ok(MicroCommit { id, title, is_done, line, block, acceptance, mark })
 }
 
-/// Marks a micro-commit done by changing one byte; none if the plan has no such micro-commit. One that is done already
-/// stays as it is.
+/// Marks a micro-commit as done, by changing at most one byte; none if the plan has no such micro-commit.
 pub(crate) fn mark_done(text: &str, id: &MicroCommitId) -> Result<Option<String>, PlanError> {
     mark(text, id, true)
 }
