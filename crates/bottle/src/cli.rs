@@ -1,7 +1,5 @@
 //! The command line of `bot-bottle`: its commands. The doc comments are the help texts.
 
-use std::process::ExitCode;
-
 use clap::{CommandFactory, Parser, Subcommand};
 use model::exit::BottleExit;
 use model::secret::Secret;
@@ -26,11 +24,11 @@ use crate::flow::hooks::all_secrets;
 /// the host. With a forge (`orchestrate`) the result becomes a pull request.
 #[derive(Debug, Parser)]
 #[command(name = "bot-bottle", version, about, after_help = after_help())]
-struct BottleCli {
+pub(crate) struct BottleCli {
     #[command(subcommand)]
     command: BottleCommand,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,10 +73,6 @@ enum BottleCommand {
     Man,
 }
 
-pub(crate) fn run() -> ExitCode {
-    shell::start::run(&PROGRAM, |cli: &BottleCli| cli.output, |ui, cli| dispatch(ui, cli.command))
-}
-
 /// Redacts the secrets of this home in the output. An unreadable file is reported where it is needed.
 fn hide_secrets() {
     let Ok(home) = Home::from_env() else { return };
@@ -87,9 +81,9 @@ fn hide_secrets() {
     hide(all_secrets(&home).chain(token));
 }
 
-fn dispatch(ui: &Ui, command: BottleCommand) -> Outcome {
+pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
     hide_secrets();
-    match command {
+    match cli.command {
         BottleCommand::Start(args) => start::cmd_start(ui, args),
         BottleCommand::Resume(args) => start::cmd_resume(ui, args),
         BottleCommand::Freeze(args) => freeze::cmd_end(ui, &args, End::Freeze),

@@ -9,9 +9,9 @@ mod serve;
 
 use std::process::ExitCode;
 
-use model::exit::BottleExit;
 use shell::start::{JsonOutput, Program, Role};
 
+use crate::cli::BottleCli;
 use crate::flow::sidecar::SIDECAR_WORD;
 
 static PROGRAM: Program = Program { name: "bot-bottle", label_width: 11, json: JsonOutput::Events };
@@ -23,5 +23,5 @@ const SIDECAR: Role = Role {
 };
 
 fn main() -> ExitCode {
-    shell::start::main::<BottleExit>(&PROGRAM, &[SIDECAR], cli::run)
+    shell::start::start(&PROGRAM, &[SIDECAR], |cli: &BottleCli| cli.output, cli::dispatch)
 }

@@ -86,24 +86,6 @@ pub fn start<C: Parser, T: Into<u8>, S: ExitStatus>(
     }
 }
 
-/// The roles of [`start`] alone, for a program whose `command` calls [`run`].
-pub fn main<S: ExitStatus>(
-    program: &'static Program,
-    roles: &[Role],
-    command: impl FnOnce() -> ExitCode,
-) -> ExitCode {
-    play_role::<S>(program, roles).unwrap_or_else(command)
-}
-
-/// [`start`] without roles.
-pub fn run<C: Parser, T: Into<u8>, S: ExitStatus>(
-    program: &'static Program,
-    output: fn(&C) -> OutputArgs,
-    command: impl FnOnce(&Ui, C) -> Result<T, Failure<S>>,
-) -> ExitCode {
-    start(program, &[], output, command)
-}
-
 /// Plays the role that the first argument names. Roles come before anything else: they have no terminal, no flags and
 /// no settings.
 fn play_role<S: ExitStatus>(program: &Program, roles: &[Role]) -> Option<ExitCode> {

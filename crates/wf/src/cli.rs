@@ -1,7 +1,5 @@
 //! The command line of `wf`: its commands and what they share. The doc comments are the help texts.
 
-use std::process::ExitCode;
-
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use shell::Ui;
@@ -31,7 +29,7 @@ pub(crate) struct WfCli {
     #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(commands::complete::project_names))]
     project: Option<String>,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(crate) output: OutputArgs,
 }
 
 /// A workstream, or the current one.
@@ -101,15 +99,12 @@ enum WfCommand {
     Man,
 }
 
-pub(crate) fn run() -> ExitCode {
-    let command = |ui: &Ui, cli: WfCli| {
-        let app = App::new(ui, cli.project)?;
-        shell::runtime::block_on(dispatch(&app, cli.command))
-    };
-    shell::start::run(&PROGRAM, |cli: &WfCli| cli.output, command)
+pub(crate) fn dispatch(ui: &Ui, cli: WfCli) -> Outcome {
+    let app = App::new(ui, cli.project)?;
+    shell::runtime::block_on(execute(&app, cli.command))
 }
 
-async fn dispatch(app: &App, command: WfCommand) -> Outcome {
+async fn execute(app: &App, command: WfCommand) -> Outcome {
     match command {
         WfCommand::Interview(args) => interview::cmd_interview(app, &args).await,
         WfCommand::Project(command) => project::cmd_project(app, &command).await,

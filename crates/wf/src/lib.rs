@@ -13,11 +13,10 @@ mod rules;
 
 use std::process::ExitCode;
 
-use model::exit::WfExit;
 use shell::start::{JsonOutput, Program};
 
 static PROGRAM: Program = Program { name: "wf", label_width: 14, json: JsonOutput::Documents };
 
 pub fn main() -> ExitCode {
-    shell::start::main::<WfExit>(&PROGRAM, &[], cli::run)
+    shell::start::start(&PROGRAM, &[], |cli: &cli::WfCli| cli.output, cli::dispatch)
 }

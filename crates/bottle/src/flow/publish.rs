@@ -1,7 +1,8 @@
 //! Publishes a good result: the bottle's branch, never by force, and its pull request, once.
 
 use engine::evidence::NewCommit;
-use engine::publish::{Publication, PullReference, Push, Pushed};
+use engine::publish::{Publication, PullReference};
+use engine::run::{Push, Pushed};
 use forge::{NewPull, PullRequest, closes_issue, neutralise};
 use host::git::SealedRepo;
 use model::id::Sha;

@@ -104,8 +104,7 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
 }
 
 pub(crate) fn open_log(dir: &RunDir, redactor: &Arc<Redactor>) -> Result<OperationLog, Failure> {
-    let open = if dir.operations().exists() { OperationLog::open } else { OperationLog::create };
-    open(dir, Arc::clone(redactor)).or_general()
+    OperationLog::open_or_create(dir, Arc::clone(redactor)).or_general()
 }
 
 async fn box_ended(dir: &RunDir) {

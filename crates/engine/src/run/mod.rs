@@ -43,7 +43,7 @@ use crate::report::{Reporter, report_agent_event};
 use crate::terminal::AttachedTerminal;
 use crate::workspace::{WorkspaceError, WorkspaceOptions, make_harness_state, make_workspace};
 
-pub use phase::{advance, gather_evidence};
+pub use phase::{Push, Pushed, advance, gather_evidence};
 pub use product::{ImportSource, Product, SetupCommand};
 pub use record::{ImportOutcome, Phase, ProductRecord, RunRecord};
 
@@ -213,9 +213,7 @@ impl<R: ProductRecord> Run<R> {
     /// Opens the operation log. It has one writer at a time and in some runs that is a sidecar, so it is opened for each
     /// use and closed again.
     pub fn operations(&self) -> Result<OperationLog, StoreError> {
-        let exists = self.dir.operations().exists();
-        let open = if exists { OperationLog::open } else { OperationLog::create };
-        open(&self.dir, Arc::clone(&self.redactor))
+        OperationLog::open_or_create(&self.dir, Arc::clone(&self.redactor))
     }
 
     pub fn layout(&self, name: &str, deadline_secs: u64) -> Result<BoxLayout, RunError> {

@@ -6,10 +6,10 @@ use agent::Usage;
 use engine::agent_result::AgentClaim;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::NewCommit;
-use engine::publish::Push;
 use engine::report::Reporter;
 use engine::run::{
-    BoxSettings, ImportSource, Phase, Product, Run, RunError, RunOptions, SavedRun, SetupCommand,
+    BoxSettings, ImportSource, Phase, Product, Push, Run, RunError, RunOptions, SavedRun,
+    SetupCommand,
 };
 use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder};
 use forge::NewPull;

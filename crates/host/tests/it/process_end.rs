@@ -19,9 +19,10 @@ fn sh(script: &str, dir: &Path) -> CommandSpec {
     CommandSpec::new("/bin/sh").args(["-c", script]).env("PATH", "/usr/bin:/bin").cwd(dir)
 }
 
-/// A process that is forked twice, ignores being asked to end and beats until it is killed.
+/// A process that is forked twice, ignores SIGTERM and beats until it is killed; at most for fifteen minutes, so that a
+/// test that is killed leaves nothing behind for long.
 const STUBBORN: &str =
-    "trap '' TERM; ( (while :; do echo x >> beat; sleep 0.05; done) & ) ; sleep 900";
+    "trap '' TERM; ( (for i in $(seq 18000); do echo x >> beat; sleep 0.05; done) & ) ; sleep 900";
 
 fn limits(timeout: Option<Duration>) -> RunLimits {
     RunLimits { timeout, grace: Duration::from_millis(300), ..RunLimits::default() }
@@ -109,7 +110,7 @@ async fn a_wait_that_is_given_up_leaves_nobody_behind() {
 
 #[tokio::test]
 async fn those_left_behind_are_killed_unless_they_may_stay() {
-    let script = "(while [ ! -e stop ]; do echo x >> beat; sleep 0.05; done) > /dev/null 2>&1 &
+    let script = "(for i in $(seq 18000); do [ -e stop ] && break; echo x >> beat; sleep 0.05; done) > /dev/null 2>&1 &
                   while [ ! -e beat ]; do sleep 0.05; done";
     for leftovers in [Leftovers::Kill, Leftovers::Leave] {
         let dir = tempfile::tempdir().unwrap();

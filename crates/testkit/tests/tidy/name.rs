@@ -53,6 +53,30 @@ fn no_comment_points_to_a_decision_by_its_number() {
     assert!(count <= POINTERS_MAX, "{count} lines, {POINTERS_MAX} may be: {found:#?}");
 }
 
+/// A reader scans for a noun or a verb. Help texts and API documents are read as sentences and may ask.
+#[test]
+fn doc_comments_begin_with_what_they_describe() {
+    let is_for_users = |path: &str| {
+        let parts = ["/commands/", "/serve/web/", "/cli.rs", "forklift/src/main.rs"];
+        parts.iter().any(|part| path.contains(part))
+    };
+    let mut found: Vec<String> = Vec::new();
+    for source in load("crates").iter().filter(|source| !is_for_users(&source.path)) {
+        let lines = source.production().lines().enumerate();
+        let asking = lines.filter(|(_, line)| begins_with_a_question(line));
+        found.extend(asking.map(|(at, _)| format!("{}:{}", source.path, at + 1)));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// True if a doc comment's line begins with a word such as "What".
+fn begins_with_a_question(line: &str) -> bool {
+    let line = line.trim_start();
+    let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+    let first = text.and_then(|text| text.split_whitespace().next());
+    first.is_some_and(|word| ["What", "How", "Whether", "Whoever", "Who"].contains(&word))
+}
+
 /// The types that programs define, with their files. Associated types are no names of their own.
 fn types() -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -92,12 +116,14 @@ fn points_to_decision(line: &str) -> bool {
 }
 
 #[test]
-fn pointers_are_recognised() {
+fn pointers_and_questions_are_recognised() {
     for line in ["/// Ends it (D12).", "// as it says (5.8, D56)", "//! (D5, D62 to D65)"] {
         assert!(points_to_decision(line), "{line}");
     }
     for line in ["fn call(Data)", "// (Debian 12)", "f(D::default())"] {
         assert!(!points_to_decision(line), "{line}");
     }
+    assert!(begins_with_a_question("    /// What it is."));
+    assert!(!begins_with_a_question("    /// State of what it is."));
     assert_eq!(words_of("BoxStatus"), ["Box", "Status"]);
 }

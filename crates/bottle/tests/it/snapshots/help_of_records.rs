@@ -149,7 +149,7 @@ fn help_of_completions() {
     --- stdout
     Print completions for a shell
 
-    Add `source <(PROGRAM completions bash)` to the shell's start-up file.
+    Add `source <(bot-bottle completions bash)` to the shell's start-up file.
 
     Usage: bot-bottle completions [OPTIONS] <SHELL>
 

@@ -228,7 +228,7 @@ fn completions() {
     insta::assert_snapshot!(help(&["completions"]), @"
     Print completions for a shell
 
-    Add `source <(PROGRAM completions bash)` to the shell's start-up file.
+    Add `source <(wf completions bash)` to the shell's start-up file.
 
     Usage: wf completions [OPTIONS] <SHELL>
 
