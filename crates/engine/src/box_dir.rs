@@ -44,14 +44,6 @@ pub struct ShimConfig {
     pub egress: Option<EgressConfig>,
 }
 
-/// Turns an I/O error into one that names the action and the path.
-pub(crate) fn file_error<'a>(
-    action: &'static str,
-    path: &'a Path,
-) -> impl FnOnce(io::Error) -> FileError + 'a {
-    move |source| FileError::Io { action, path: path.to_path_buf(), source }
-}
-
 impl BoxDir {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
@@ -121,7 +113,8 @@ impl BoxDir {
 
     pub fn load_config(&self) -> Result<ShimConfig, FileError> {
         let absent = || io::Error::from(io::ErrorKind::NotFound);
-        self.load(ORDER_FILE)?.ok_or_else(|| file_error("read", &self.0.join(ORDER_FILE))(absent()))
+        self.load(ORDER_FILE)?
+            .ok_or_else(|| FileError::io("read", &self.0.join(ORDER_FILE))(absent()))
     }
 
     pub fn save_shim(&self, record: &ShimRecord) -> Result<(), FileError> {
@@ -153,7 +146,7 @@ impl BoxDir {
         let path = self.guest_dir().join(guest::BINARY_FILE);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(file_error("remove", &path)(error))
+                Err(FileError::io("remove", &path)(error))
             }
             _ => Ok(()),
         }
@@ -167,7 +160,7 @@ impl BoxDir {
     ) -> Result<(), FileError> {
         let path = self.0.join(name);
         let bytes = serde_json::to_vec_pretty(value)
-            .map_err(|error| file_error("write", &path)(error.into()))?;
+            .map_err(|error| FileError::io("write", &path)(error.into()))?;
         write(&path, &bytes, 0o600)
     }
 
@@ -176,9 +169,9 @@ impl BoxDir {
         match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
-                .map_err(|error| file_error("understand", &path)(error.into())),
+                .map_err(|error| FileError::io("understand", &path)(error.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(file_error("read", &path)(error)),
+            Err(error) => Err(FileError::io("read", &path)(error)),
         }
     }
 }

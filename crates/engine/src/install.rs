@@ -10,8 +10,6 @@ use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use sandbox::spec::ProgramMount;
 
-use crate::box_dir::file_error;
-
 /// Time limit for a few hundred megabytes over a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(1200);
 
@@ -68,7 +66,7 @@ pub async fn install(
     if half.exists() {
         host::file::remove_tree_safely(&half)?;
     }
-    std::fs::create_dir_all(&half).map_err(file_error("create", &half))?;
+    std::fs::create_dir_all(&half).map_err(FileError::io("create", &half))?;
     let argv = program.argv_install(&half.to_string_lossy());
     let command = npm_command(&npm, argv.get(1..).unwrap_or_default(), &half);
     let limits = RunLimits { timeout: Some(INSTALL_LIMIT), ..RunLimits::default() };
@@ -89,7 +87,7 @@ pub async fn install(
     if folder.exists() {
         host::file::remove_tree_safely(&folder)?;
     }
-    std::fs::rename(&half, &folder).map_err(file_error("move into place", &folder))?;
+    std::fs::rename(&half, &folder).map_err(FileError::io("move into place", &folder))?;
     find(agents, program).ok_or(InstallError::NoEntry { spec: program.spec(), entry })
 }
 

@@ -16,7 +16,7 @@ use sandbox::docker::{Engine, sweep};
 use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 
-use crate::box_dir::{BoxDir, ShimConfig, file_error};
+use crate::box_dir::{BoxDir, ShimConfig};
 use crate::record::ExitRecord;
 use crate::shim::{REDACT_VARIABLE, SHIM_WORD};
 
@@ -90,7 +90,7 @@ impl Launcher {
         egress: Option<&BoxEgress>,
     ) -> Result<BoxDir, LaunchError> {
         let box_dir = BoxDir::new(&spec.box_dir);
-        std::fs::create_dir_all(box_dir.path()).map_err(file_error("create", box_dir.path()))?;
+        std::fs::create_dir_all(box_dir.path()).map_err(FileError::io("create", box_dir.path()))?;
         // The lock passes from this process to the shim without ever being free.
         let lock = FileLock::try_acquire(&box_dir.lock(), LockKind::Exclusive { note: "launch" })?;
         // The records of an earlier box must not be overwritten.
@@ -101,7 +101,7 @@ impl Launcher {
         let egress = egress.map(|egress| egress.config.clone());
         box_dir.save_config(&ShimConfig { spec: spec.clone(), backend: self.backend, egress })?;
         let log = box_dir.shim_log();
-        let log = File::create(&log).map_err(file_error("create", &log))?;
+        let log = File::create(&log).map_err(FileError::io("create", &log))?;
         spawn_detached(&self.command(&box_dir, keys), lock.into_file(), log)?;
         Ok(box_dir)
     }

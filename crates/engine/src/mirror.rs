@@ -15,8 +15,6 @@ use host::git::{GitError, GitLog, ObjectFormat, SealedRepo, UserRepo};
 use host::lock::{FileLock, LockError, LockKind};
 use model::id::Sha;
 
-use crate::box_dir::file_error;
-
 /// A mirror of more packs than this is packed anew: many small packs make git slow inside the box.
 const MOST_PACKS: usize = 24;
 
@@ -49,7 +47,7 @@ impl Mirror {
         log: Option<GitLog>,
     ) -> Result<Self, MirrorError> {
         let parent = path.parent().unwrap_or(path);
-        fs::create_dir_all(parent).map_err(file_error("create", parent))?;
+        fs::create_dir_all(parent).map_err(FileError::io("create", parent))?;
         let lock_path = path.with_extension("lock");
         let lock =
             FileLock::acquire(&lock_path, LockKind::Exclusive { note: "mirror" }, LOCK_LIMIT)
@@ -102,7 +100,7 @@ impl Mirror {
             Ok(())
         });
         let transferred = transferred.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        Ok(transferred.map_err(file_error(action, &self.path))?)
+        Ok(transferred.map_err(FileError::io(action, &self.path))?)
     }
 }
 

@@ -15,7 +15,6 @@ use model::command::{CommandExit, CommandSpec};
 use model::id::{BranchName, IdError, Sha};
 use sandbox::spec::BoxUser;
 
-use crate::box_dir::file_error;
 use crate::mirror::{Mirror, MirrorError};
 
 /// Default author of the agent's commits: name and email.
@@ -215,7 +214,7 @@ fn parse_submodules(text: &str) -> Vec<String> {
 /// Makes the folder of the agent's own files, with a home.
 pub fn make_harness_state(path: &Path, owner: BoxUser) -> Result<(), FileError> {
     for folder in [path.to_path_buf(), path.join("home"), path.join("logs"), path.join("run")] {
-        fs::create_dir_all(&folder).map_err(file_error("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(FileError::io("create", &folder))?;
     }
     give(path, owner)
 }

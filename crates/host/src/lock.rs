@@ -1,7 +1,8 @@
-//! Locks between processes, by `flock` on a file that is never removed.
+//! Locks between processes, by `flock` on a file that is not removed while others may wait for it.
 //!
-//! The file is opened without truncation, so that a waiter does not erase the holder's name, and it is never
-//! unlinked: otherwise one process could hold the old inode and another the new one. The lock belongs to the
+//! The file is opened without truncation, so that a waiter does not erase the holder's name. A holder that
+//! finds its file unlinked (a run removes its lock when it ends) starts over: otherwise one process could hold the old
+//! inode and another the new one. The lock belongs to the
 //! open file and not to the process, so it can be passed to a child and lives as long as any copy of the
 //! descriptor. The kernel releases it when the last holder dies.
 
@@ -232,7 +233,7 @@ fn attempt(path: &Path, kind: LockKind<'_>) -> Result<Option<FileLock>, LockErro
         if !try_flock(&file, operation, "lock", path)? {
             return Ok(None);
         }
-        // This program never unlinks it, but the user may: a lock on a file that no other process can find is
+        // The end of a run or a user may have unlinked it: a lock on a file that no other process can find is
         // worthless, so start over with the current file.
         if !is_same_file(&file, path)? {
             continue;

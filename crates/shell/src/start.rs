@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use engine::box_dir::BoxDir;
 use engine::shim::SHIM_WORD;
 use model::escape::escape_line;
@@ -50,20 +51,30 @@ const SHIM: Role = Role {
     run: |path| engine::shim::run(&BoxDir::new(path)).map_err(|error| error.to_string()),
 };
 
-/// Runs a program: a hidden role, or the command that the arguments name. Returns its exit status.
+/// Runs a program: a hidden role, or the command that the arguments name. Returns its exit status; a panic anywhere ends
+/// with the one for internal errors.
 pub fn start<C: Parser, T: Into<u8>, S: ExitStatus>(
     program: &'static Program,
     roles: &[Role],
     output: fn(&C) -> OutputArgs,
     command: impl FnOnce(&Ui, C) -> Result<T, Failure<S>>,
 ) -> ExitCode {
-    if let Some(ended) = play_role::<S>(program, roles) {
-        return ended;
-    }
-    let parsed = match catch_unwind(|| parse::<C, S>(program)) {
-        Ok(Ok(parsed)) => parsed,
-        Ok(Err(ended)) => return ended,
-        Err(_reported) => return exit_code(S::INTERNAL),
+    std::panic::set_hook(Box::new(report_panic));
+    terminal::hide_environment();
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        play_role(program, roles).unwrap_or_else(|| run_command(program, output, command))
+    }));
+    ended.unwrap_or_else(|_reported| exit_code(S::INTERNAL))
+}
+
+fn run_command<C: Parser, T: Into<u8>, S: ExitStatus>(
+    program: &'static Program,
+    output: fn(&C) -> OutputArgs,
+    command: impl FnOnce(&Ui, C) -> Result<T, Failure<S>>,
+) -> ExitCode {
+    let parsed = match parse::<C, S>(program) {
+        Ok(parsed) => parsed,
+        Err(ended) => return ended,
     };
     let ui = Ui::new(program, output(&parsed));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -88,23 +99,20 @@ pub fn start<C: Parser, T: Into<u8>, S: ExitStatus>(
 
 /// Plays the role that the first argument names. Roles come before anything else: they have no terminal, no flags and
 /// no settings.
-fn play_role<S: ExitStatus>(program: &Program, roles: &[Role]) -> Option<ExitCode> {
-    std::panic::set_hook(Box::new(report_panic));
-    terminal::hide_environment();
+fn play_role(program: &Program, roles: &[Role]) -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let (word, path) = (words.next()?, words.next());
     let role = roles.iter().chain([&SHIM]).find(|role| word == OsStr::new(role.word))?;
-    let played = catch_unwind(|| match path {
+    let played = match path {
         Some(path) => (role.run)(path.as_ref()).map_err(|message| (message, 1)),
         None => Err((format!("this word is for {}'s own use", program.name), 2)),
-    });
+    };
     Some(match played {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err((message, code))) => {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((message, code)) => {
             terminal::print_error(&format!("{}: {}", program.name, escape_line(&message)));
             ExitCode::from(code)
         }
-        Err(_reported) => exit_code(S::INTERNAL),
     })
 }
 
@@ -130,7 +138,13 @@ fn show_usage<S: ExitStatus>(program: &'static Program, error: &clap::Error) -> 
     if error.use_stderr()
         && std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
     {
-        let message = text.to_string();
+        let message = match error.kind() {
+            // Its text is the whole help.
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                "a subcommand is required; see --help".to_owned()
+            }
+            _ => text.to_string(),
+        };
         let first = message.split("\n\n").next().unwrap_or_default();
         let line = first.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = line.strip_prefix("error: ").unwrap_or(&line);

@@ -152,9 +152,10 @@ impl Bottle {
         })?;
         // The page shows this text, so the path is in the remedy alone.
         let record = serde_json::from_slice(&bytes).map_err(|error| {
-            let (file, folder) = (path.display(), bottle.path.display());
-            failed(format!("the record of '{name}': {error}"))
-                .with_remedy(format!("restore {file}, or remove the bottle: rm -r {folder}"))
+            let (file, runs) = (path.display(), bottle.path.join("runs"));
+            let remedy =
+                format!("restore {file}; the records of its runs are in {}", runs.display());
+            failed(format!("the record of '{name}': {error}")).with_remedy(remedy)
         })?;
         Ok((bottle, record))
     }

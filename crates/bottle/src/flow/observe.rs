@@ -39,19 +39,17 @@ impl Source {
     }
 
     pub(crate) async fn find(dir: &Path, access: Option<&ForgeAccess>) -> Result<Self, Failure> {
-        let advice = "run bot-bottle in a checkout, or name one with --repo";
         if !dir.is_dir() {
-            return Err(Failure::usage(format!(
-                "no git repository at {}; {advice}",
-                dir.display()
-            )));
+            let text = format!("no git repository at {}", dir.display());
+            let remedy = "run bot-bottle in a checkout, or name one with --repo";
+            return Err(Failure::new(BottleExit::General, text).with_remedy(remedy));
         }
         let env = access.map_or_else(UserEnv::from_env, ForgeAccess::git_env);
         let repo = match UserRepo::discover_as(dir, env).await {
             Err(GitError::NotARepository { dir }) => {
                 let dir = dir.display();
                 return Err(Failure::usage(format!(
-                    "{dir} is not inside a git repository; {advice}"
+                    "{dir} is not inside a git repository; run bot-bottle in a checkout, or name one with --repo"
                 )));
             }
             other => other.or_general()?,

@@ -19,13 +19,8 @@ use crate::rules::leak::ScanReport;
 pub(crate) type BottleRunRecord = RunRecord<BottleRunPart>;
 
 pub(crate) fn load_run(dir: &RunDir) -> Result<BottleRunRecord, Failure> {
-    BottleRunRecord::load(dir).or_general().map_err(|failure| {
-        let bottle = dir.path().ancestors().nth(2).and_then(|folder| folder.file_name());
-        let slug = bottle.unwrap_or_default().to_string_lossy();
-        let remedy =
-            format!("restore the file, or remove the bottle: bot-bottle destroy --force {slug}");
-        failure.with_remedy(remedy)
-    })
+    let remedy = "restore the file from a copy";
+    BottleRunRecord::load(dir).or_general().map_err(|failure| failure.with_remedy(remedy))
 }
 
 /// Bot-bottle's own part of a run's record.

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderValue};
 use jiff::fmt::rfc2822::DateTimeParser;
-use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use jiff::{SignedDuration, Timestamp};
 
 /// Reads the time from a response, if it is a temporary refusal.
 ///
@@ -76,12 +76,31 @@ fn parse_reset(value: &str, now: Timestamp) -> Option<Timestamp> {
         Ok(secs) if secs < 1e9 => later(now, secs),
         Ok(secs) if secs < 1e11 => later(Timestamp::UNIX_EPOCH, secs),
         Ok(millis) => later(Timestamp::UNIX_EPOCH, millis / 1e3),
-        Err(_) => {
-            let span: Span = value.trim().parse().ok()?;
-            let wait = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
-            now.checked_add(wait).ok()
-        }
+        Err(_) => later(now, parse_spans(value)?),
     }
+}
+
+/// Reads durations such as `1m30.5s`. Servers print floats of any length, which jiff does not read.
+fn parse_spans(value: &str) -> Option<f64> {
+    let mut secs = 0.0;
+    let mut rest = value.trim();
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let count: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        secs += count
+            * match &rest[..letters] {
+                "d" => 86_400.0,
+                "h" => 3_600.0,
+                "m" => 60.0,
+                "s" => 1.0,
+                "ms" => 1e-3,
+                _ => return None,
+            };
+        rest = &rest[letters..];
+    }
+    Some(secs)
 }
 
 fn later(from: Timestamp, secs: f64) -> Option<Timestamp> {
@@ -144,6 +163,7 @@ mod tests {
         check(429, &windows, Some("2025-01-15T12:00:00.02Z"));
         check(429, &[("x-ratelimit-reset", "90")], Some("2025-01-15T12:01:30Z"));
         check(529, &[("x-ratelimit-reset-tokens", "1h2m3.5s")], Some("2025-01-15T13:02:03.5Z"));
+        check(429, &[("x-ratelimit-reset", "0.50000000000000s")], Some("2025-01-15T12:00:00.5Z"));
     }
 
     #[test]

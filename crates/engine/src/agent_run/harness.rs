@@ -8,7 +8,6 @@ use host::file::{FileError, write_transient};
 use sandbox::spec::ProgramMount;
 
 use crate::agent_plan::{AgentPlan, PROGRAM_DIR};
-use crate::box_dir::file_error;
 
 /// The script that every agent's box starts.
 pub const HARNESS: &str = "/opt/forklift/harness/run.sh";
@@ -63,18 +62,18 @@ fn put(box_dir: &Path, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileEr
 }
 
 fn make_readable(folder: &Path) -> Result<(), FileError> {
-    std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
+    std::fs::create_dir_all(folder).map_err(FileError::io("create", folder))?;
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder, mode).map_err(file_error("make readable", folder))
+    std::fs::set_permissions(folder, mode).map_err(FileError::io("make readable", folder))
 }
 
 /// Copies a program into a folder of its own, so that a box sees nothing else of the program's folder.
 pub fn copy_program(program: &Path, folder: &Path) -> Result<(), FileError> {
     make_readable(folder)?;
     let target = folder.join(program.file_name().unwrap_or_default());
-    std::fs::copy(program, &target).map_err(file_error("copy", program))?;
+    std::fs::copy(program, &target).map_err(FileError::io("copy", program))?;
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&target, mode).map_err(file_error("make executable", &target))
+    std::fs::set_permissions(&target, mode).map_err(FileError::io("make executable", &target))
 }
 
 #[cfg(test)]

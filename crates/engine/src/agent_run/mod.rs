@@ -16,7 +16,7 @@ use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, BoxUser, MIB, MountAccess, Ro
 
 use crate::agent_log::Listener;
 use crate::agent_plan::{AgentPlan, PROXY, ResolveAgentError};
-use crate::box_dir::{BoxDir, file_error};
+use crate::box_dir::BoxDir;
 use crate::launch::{self, BoxStatus, LaunchError, Launcher};
 use crate::record::ExitRecord;
 use crate::terminal::AttachedTerminal;
@@ -167,7 +167,7 @@ impl AgentRun<'_> {
                     attached = false;
                     if let Err(error) = served {
                         launch::end(&box_dir).await?;
-                        return Err(file_error("serve the terminal of", box_dir.path())(error).into());
+                        return Err(FileError::io("serve the terminal of", box_dir.path())(error).into());
                     }
                 }
                 reason = cancel.cancelled() => {

@@ -26,11 +26,10 @@ pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
     }
     let id = dir.id();
     if args.follow && !dir.is_closed() {
-        let killed =
-            format!("the run {id} has no log: its forklift was killed before the agent started");
-        return Err(
-            Failure::usage(killed).with_remedy(format!("finish it with: forklift attach {id}"))
-        );
+        let text =
+            format!("the run {id} has no log: no agent was started, and no forklift works on it");
+        let remedy = format!("finish it with: forklift attach {id}");
+        return Err(Failure::usage(text).with_remedy(remedy));
     }
     Err(Failure::usage(format!("the run {id} has no log: no agent was started")))
 }

@@ -43,7 +43,7 @@ fn following_the_log_of_a_run_that_was_killed_before_its_agent_ends() {
         assert_eq!(
             output.stderr,
             format!(
-                "error: the run {run} has no log: its forklift was killed before the agent started\n\
+                "error: the run {run} has no log: no agent was started, and no forklift works on it\n\
                  hint: finish it with: forklift attach {run}\n"
             )
         );
@@ -72,6 +72,16 @@ fn completions_name_the_program_in_their_help() {
     let output = hermetic.run(command.args(["completions", "--help"]));
     let line = "Add `source <(forklift completions bash)` to the shell's start-up file.";
     assert!(output.stdout.contains(line), "{}", output.snapshot());
+}
+
+#[test]
+fn a_missing_subcommand_is_an_event_for_scripts() {
+    let hermetic = Hermetic::new();
+    let mut command = hermetic.command(env!("CARGO_BIN_EXE_forklift"));
+    let output = hermetic.run(command.args(["--json", "agents"]));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    let event: Value = serde_json::from_str(&output.stdout).expect("one event");
+    assert_eq!(event["text"], "a subcommand is required; see --help", "{}", output.snapshot());
 }
 
 #[test]

@@ -7,8 +7,7 @@
 //! worktrees and branches are created, moved and removed at the user's command. Each of them dereferences to
 //! [`Git`], which has the queries that all repositories answer.
 //!
-//! Each query has a function that builds the arguments and one that reads the output; both are tested without
-//! git.
+//! Arguments that need care, and all parsers, are functions that are tested without git.
 
 mod ancestry;
 mod blob;

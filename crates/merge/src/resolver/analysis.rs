@@ -38,7 +38,7 @@ pub struct Contained {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both {
-    /// True if whole lines or parts of lines were inserted.
+    /// Unit of the insertions: "lines" or "words".
     pub unit: &'static str,
     pub ours_first: Vec<u8>,
     pub theirs_first: Vec<u8>,

@@ -10,6 +10,7 @@ use sandbox::spec::BoxOutput;
 use shell::Ui;
 
 use super::{App, no_run};
+use crate::disk::run_dir::is_held_by_its_process;
 use crate::disk::{OpenRun, ProjectDirs, StateFile, Workstream};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 
@@ -27,11 +28,14 @@ pub(super) fn follow(app: &App, dirs: &ProjectDirs, workstream: &Workstream) -> 
     loop {
         // Asked before the logs are read: what was printed until the run ended is then all there is.
         let open = OpenRun::load(dirs, id)?.filter(|run| Some(&run.stem) == stem.as_ref());
-        let is_active = open.is_some() && dirs.is_running(id);
+        let is_open = open.is_some();
         // The directory is renamed once the micro-commit is known.
         directory = open.map_or(directory, |run| run.directory);
+        let run_dir = dirs.runs_dir().join(&directory);
+        // Other commands lock the workstream too; only the process of the run holds the lock of its directory.
+        let is_active = is_open && (is_held_by_its_process(&run_dir) || !run_dir.exists());
         for log in &mut logs {
-            log.print_new(&app.ui, &dirs.runs_dir().join(&directory), is_active)?;
+            log.print_new(&app.ui, &run_dir, is_active)?;
         }
         if !is_active {
             break;

@@ -103,6 +103,11 @@ pub(crate) fn list_runs(root: &Path) -> DiskResult<Vec<String>> {
     Ok(names)
 }
 
+/// True while the process of a run lives.
+pub(crate) fn is_held_by_its_process(run: &Path) -> bool {
+    is_held(&run.join(RUN_LOCK)).unwrap_or(false)
+}
+
 /// Lists the runs of `owner` whose process died before they were renamed, with their start times.
 pub(crate) fn list_abandoned(root: &Path, owner: &str) -> DiskResult<Vec<(WfRunDir, Timestamp)>> {
     let mut found = Vec::new();

@@ -75,14 +75,14 @@ async fn merge_base(
         return Err(refusal(workstream, &open_paths(&resolved)));
     }
     let message = render_message(workstream, &resolved.receipts);
-    let wish = CommitDraft {
+    let draft = CommitDraft {
         tree: &resolved.tree,
         parents: &[head.clone(), base.clone()],
         identity: &identity(product).await?,
         when: host::clock::now(),
         message: &message,
     };
-    let commit = scratch.repo.commit_tree(wish).await.or_exit(WfExit::General)?;
+    let commit = scratch.repo.commit_tree(draft).await.or_exit(WfExit::General)?;
     let name = RefName::parse("refs/wf/update").or_exit(WfExit::Internal)?;
     scratch.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfExit::General)?;
     product.take_objects(&scratch.repo, &name).await.or_exit(WfExit::General)?;

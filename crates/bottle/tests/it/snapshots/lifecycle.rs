@@ -301,7 +301,7 @@ fn a_record_that_is_not_json() {
     --- stdout
     --- stderr
     error: the record of 'plain': EOF while parsing an object at line 1 column 1
-    hint: restore [ROOT]/home/.bot-bottle/cellar/plain/record.json, or remove the bottle: rm -r [ROOT]/home/.bot-bottle/cellar/plain
+    hint: restore [ROOT]/home/.bot-bottle/cellar/plain/record.json; the records of its runs are in [ROOT]/home/.bot-bottle/cellar/plain/runs
     ");
 }
 
@@ -316,7 +316,7 @@ fn a_record_of_a_run_that_is_not_json() {
     --- stdout
     --- stderr
     error: [ROOT]/home/.bot-bottle/cellar/plain/runs/plain_[STAMP]/metadata.json is not the JSON that was expected: EOF while parsing an object at line 1 column 1
-    hint: restore the file, or remove the bottle: bot-bottle destroy --force plain
+    hint: restore the file from a copy
 
     $ bot-bottle destroy --force plain
     status: 0

@@ -302,6 +302,7 @@ fn starts_that_cannot_begin() {
     --- stdout
     --- stderr
     > fetching origin
-    error: no git repository at /nowhere; run bot-bottle in a checkout, or name one with --repo
+    error: no git repository at /nowhere
+    hint: run bot-bottle in a checkout, or name one with --repo
     ");
 }

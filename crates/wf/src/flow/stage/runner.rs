@@ -40,7 +40,6 @@ pub(crate) struct StageRunner {
     secrets: Vec<Secret>,
     pub(super) agents: PathBuf,
     backend: OnceCell<ChosenBackend>,
-    swept: OnceCell<()>,
     /// Notes for the run's record.
     notes: Mutex<Vec<String>>,
 }
@@ -61,7 +60,6 @@ impl StageRunner {
             secrets: load_secrets(dirs)?,
             agents: user_dirs.data_home().join("bottleworks/agents"),
             backend: OnceCell::new(),
-            swept: OnceCell::new(),
             notes: Mutex::new(Vec::new()),
         })
     }
@@ -120,13 +118,13 @@ impl StageContext<'_> {
         })
     }
 
-    /// Launcher of boxes; `more` are further values to redact. Orphaned containers are removed before the first box: one
-    /// of them may still work in the same folders.
+    /// Launcher of boxes; `more` are further values to redact. Orphaned containers are removed before each box: one of
+    /// them may still work in the same folders.
     pub(super) async fn launcher(&self, more: Vec<Secret>) -> StageResult<Launcher> {
         self.refuse_stopped()?;
-        let StageRunner { ui, secrets, swept, .. } = self.runner;
+        let StageRunner { ui, secrets, .. } = self.runner;
         let backend = self.runner.backend(self.profile).await?.kind;
-        swept.get_or_try_init(|| sweep_orphans(backend, ui)).await?;
+        sweep_orphans(backend, ui).await?;
         let secrets = secrets.iter().cloned().chain(more).collect();
         Ok(Launcher::of_this_program(backend, secrets)?)
     }
