@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Replaces temporary folders by `[TMP]`, SHAs by `[SHA]`, dates by `[TIME]` and the time in run ids by `[STAMP]`.
 ///
-/// A shortened SHA is seven or more hexadecimal digits, letters and numerals mixed, or twelve of any kind; words like
+/// A shortened SHA is seven or more hexadecimal digits, letters and numerals mixed, or twelve numerals; words like
 /// `defaced` and `ed25519` stay.
 pub fn redact_snapshot(text: &str) -> String {
     let temp = std::env::temp_dir();
@@ -83,11 +83,11 @@ fn sha(text: &str) -> Option<usize> {
     let length = run_of(text, |c| matches!(c, '0'..='9' | 'a'..='f'));
     let word = &text[..length];
     let whole = !text[length..].starts_with(is_word);
-    let mixed =
-        word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_alphabetic());
+    let has_digit = word.contains(|c: char| c.is_ascii_digit());
+    let has_letter = word.contains(|c: char| c.is_alphabetic());
     // The programs shorten to twelve digits; one SHA in three hundred then has numerals alone.
-    let known_length = [12, 40, 64].contains(&length);
-    let is_sha = known_length || (mixed && (7..64).contains(&length));
+    let is_short = has_digit && (length == 12 || (has_letter && (7..64).contains(&length)));
+    let is_sha = is_short || length == 40 || length == 64;
     (whole && is_sha && word != "ed25519").then_some(length)
 }
 
