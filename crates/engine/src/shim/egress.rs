@@ -19,7 +19,7 @@ const LAST_BYTES: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EgressServerError {
-    #[error("could not open the socket of the way out")]
+    #[error("could not open the socket of the egress proxy")]
     Socket(#[source] io::Error),
     #[error(transparent)]
     Egress(#[from] EgressError),
