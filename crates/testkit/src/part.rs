@@ -95,7 +95,9 @@ fn complain(message: &str, name: &str) {
     // end. Not `eprintln`, which the harness keeps too.
     if let Some(path) = program::variable(MISSING_PARTS) {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        writeln!(file.expect("the file of missing parts"), "{message}").expect("written");
+        // In one write, because other tests append at the same time.
+        let line = format!("{message}\n");
+        file.expect("the file of missing parts").write_all(line.as_bytes()).expect("written");
     }
     writeln!(std::io::stderr(), "{message}").expect("stderr is open");
 }

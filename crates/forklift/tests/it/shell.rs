@@ -75,16 +75,6 @@ fn completions_name_the_program_in_their_help() {
 }
 
 #[test]
-fn a_missing_subcommand_is_an_event_for_scripts() {
-    let hermetic = Hermetic::new();
-    let mut command = hermetic.command(env!("CARGO_BIN_EXE_forklift"));
-    let output = hermetic.run(command.args(["--json", "agents"]));
-    assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    let event: Value = serde_json::from_str(&output.stdout).expect("one event");
-    assert_eq!(event["text"], "a subcommand is required; see --help", "{}", output.snapshot());
-}
-
-#[test]
 fn wrong_usage_is_an_event_for_scripts() {
     let cases = [
         (&["docter", "--json"][..], "unrecognized subcommand 'docter'"),
