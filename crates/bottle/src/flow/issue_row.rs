@@ -53,14 +53,17 @@ pub(crate) fn step(home: &Home, record: &Record, step: BottleStep) -> Result<(),
         _ => return Ok(()),
     }
     store.step(&key, step).or_exit(BottleExit::NotFound)?;
-    touch(home, record)
+    check_in(&store, &key, record)
 }
 
 /// Updates the time of the last sign of life, and the pull request.
 pub(crate) fn touch(home: &Home, record: &Record) -> Result<(), Failure> {
     let Some(env) = &record.forge else { return Ok(()) };
-    let store = open_store(home)?;
-    if let Some(known) = store.get(&issue_key(env)).or_general()? {
+    check_in(&open_store(home)?, &issue_key(env), record)
+}
+
+fn check_in(store: &SqliteForgeStateStore, key: &IssueKey, record: &Record) -> Result<(), Failure> {
+    if let Some(known) = store.get(key).or_general()? {
         let fresh = ForgeState {
             last_checkin_at: host::clock::now(),
             pr_number: record.pull.or(known.pr_number),
