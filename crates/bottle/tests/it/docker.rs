@@ -8,33 +8,24 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use testkit::container::ContainerEngine;
 use testkit::fake_forge::Room;
 use testkit::fake_forge::TOKEN;
-use testkit::part::{Part, require, require_setting};
 use testkit::screen::Screen;
 use testkit::wait::wait_for;
 
 use crate::serving::Serving;
 use crate::support::{COMMIT, DONE, FIRST_STEP_DONE, Person, SLUG, Scene};
 
-/// Where the engine answers, and the image that it holds.
-struct Engine {
-    host: String,
+/// Finds the engine and writes the bottle `boxed`, which has its image; `None` when a part is missing.
+fn find_engine(person: &Person) -> Option<ContainerEngine> {
+    let engine = ContainerEngine::find()?;
+    person.manifest("bottles", "boxed", &format!("image = \"{}\"\n", engine.image));
+    Some(engine)
 }
 
-impl Engine {
-    /// `None` when a part is missing, which is then reported by name.
-    fn find(person: &Person) -> Option<Self> {
-        let socket = require(Part::Docker)?;
-        let image =
-            require_setting("image", "BOTTLEWORKS_TEST_IMAGE", "run scripts/test-engine start")?;
-        person.manifest("bottles", "boxed", &format!("image = \"{image}\"\n"));
-        Some(Self { host: format!("unix://{}", socket.display()) })
-    }
-
-    fn reach<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("DOCKER_HOST", &self.host)
-    }
+fn reach<'a>(engine: &ContainerEngine, command: &'a mut Command) -> &'a mut Command {
+    command.env("DOCKER_HOST", &engine.host)
 }
 
 const START: [&str; 10] = [
@@ -53,16 +44,16 @@ const START: [&str; 10] = [
 #[test]
 fn a_bottle_in_a_container_is_started_frozen_resumed_and_destroyed() {
     let Some(scene) = Scene::new() else { return };
-    let Some(engine) = Engine::find(&scene.person) else { return };
+    let Some(engine) = find_engine(&scene.person) else { return };
     let hermetic = &scene.person.hermetic;
     let reads = "[[step]]\nrun = \"forge read-issue 1 | grep 'What is wanted' && forge comment 1 'On it.'\"\n";
     scene.person.script(&format!("{reads}{COMMIT}[[step]]\nsleep = 300\n"));
-    let mut running = engine.reach(&mut scene.command(&START)).spawn().expect("it starts");
+    let mut running = reach(&engine, &mut scene.command(&START)).spawn().expect("it starts");
     wait_for("the comment", || scene.forge.comments().pop());
     wait_for("the first step", || scene.log().contains(FIRST_STEP_DONE).then_some(()));
     let committed = "\"type\":\"step-done\",\"index\":1";
     wait_for("the commit", || scene.log().contains(committed).then_some(()));
-    let frozen = hermetic.run(engine.reach(&mut scene.command(&["freeze", SLUG])));
+    let frozen = hermetic.run(reach(&engine, &mut scene.command(&["freeze", SLUG])));
     assert_eq!(frozen.status, Some(0), "{}", frozen.snapshot());
     assert_eq!(running.wait().expect("it ends").code(), Some(143), "{}", scene.log());
     let document = scene.provenance();
@@ -77,7 +68,7 @@ fn a_bottle_in_a_container_is_started_frozen_resumed_and_destroyed() {
         "[[step]]\nrun = \"test -f work.txt && grep -q quickly /harness-state/instructions.txt && ! env | grep -q FORGE_\"\n{COMMIT}{DONE}"
     ));
     let args = ["orchestrate", "resume", "--slug", SLUG, "--prompt", "Go on."];
-    let resumed = hermetic.run(engine.reach(&mut scene.command(&args)));
+    let resumed = hermetic.run(reach(&engine, &mut scene.command(&args)));
     assert_eq!(resumed.status, Some(0), "{}\n{}", resumed.snapshot(), scene.log());
     let document = scene.provenance();
     assert_eq!((&document["backend"], &document["complete"]), (&"docker".into(), &true.into()));
@@ -87,7 +78,7 @@ fn a_bottle_in_a_container_is_started_frozen_resumed_and_destroyed() {
         std::fs::read_to_string(scene.person.last_run(SLUG).join("boxes/agent/order.json"));
     assert!(!records.expect("an order").contains(TOKEN) && !scene.log().contains(TOKEN));
 
-    let destroyed = hermetic.run(engine.reach(&mut scene.command(&["destroy", SLUG])));
+    let destroyed = hermetic.run(reach(&engine, &mut scene.command(&["destroy", SLUG])));
     assert_eq!(destroyed.status, Some(0), "{}", destroyed.snapshot());
     assert!(!scene.person.bottle(SLUG).join("workspace").exists());
 }
@@ -95,7 +86,7 @@ fn a_bottle_in_a_container_is_started_frozen_resumed_and_destroyed() {
 #[test]
 fn a_container_has_a_terminal_as_well() {
     let Some(person) = Person::new() else { return };
-    let Some(engine) = Engine::find(&person) else { return };
+    let Some(engine) = find_engine(&person) else { return };
     let shell =
         "provider = \"command\"\ncommand = [\"bash\", \"--norc\", \"--noprofile\", \"-i\"]\n";
     person.manifest("agents", "shell", shell);
@@ -164,7 +155,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, silent: &AtomicBool) {
 }
 
 /// The containers of a run that are left.
-fn left_over(scene: &Scene, engine: &Engine, run: &str) -> String {
+fn left_over(scene: &Scene, engine: &ContainerEngine, run: &str) -> String {
     let mut command = scene.person.hermetic.command("docker");
     let label = format!("label=bottle.run={run}");
     let listed = scene.person.hermetic.run(command.args([
@@ -182,7 +173,7 @@ fn left_over(scene: &Scene, engine: &Engine, run: &str) -> String {
 #[test]
 fn row_16_an_engine_that_is_started_again_is_the_machines_failure_and_leaves_nothing() {
     let Some(scene) = Scene::new() else { return };
-    let Some(engine) = Engine::find(&scene.person) else { return };
+    let Some(engine) = find_engine(&scene.person) else { return };
     let line =
         Line::open(&scene.person.hermetic.work(), Path::new(&engine.host["unix://".len()..]));
     scene.person.agent("worker", "bottle = \"boxed\"\n");
@@ -210,7 +201,7 @@ fn row_16_an_engine_that_is_started_again_is_the_machines_failure_and_leaves_not
 #[test]
 fn row_16_an_engine_that_hangs_holds_up_nobody_else() {
     let Some(scene) = Scene::new() else { return };
-    let Some(engine) = Engine::find(&scene.person) else { return };
+    let Some(engine) = find_engine(&scene.person) else { return };
     let line =
         Line::open(&scene.person.hermetic.work(), Path::new(&engine.host["unix://".len()..]));
     line.silent.store(true, Ordering::Relaxed);
@@ -231,7 +222,7 @@ fn row_16_an_engine_that_hangs_holds_up_nobody_else() {
 #[test]
 fn an_issue_is_not_retried_beside_a_container_that_still_runs() {
     let Some(scene) = Scene::new() else { return };
-    let Some(engine) = Engine::find(&scene.person) else { return };
+    let Some(engine) = find_engine(&scene.person) else { return };
     scene.person.agent("worker", "bottle = \"boxed\"\n");
     scene.person.script("[[step]]\nrun = \"true\"\n[[step]]\nsleep = 600\n");
     let more = "sweep_secs = 3600\nbackend = \"docker\"\n";

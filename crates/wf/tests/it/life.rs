@@ -1,23 +1,9 @@
 //! A workstream from its plan to its end: refused by a person, mended, accepted, merged, closed.
 
-use crate::play::{APPROVE, person};
+use crate::play::{APPROVE, OBEDIENT, PLAN, person};
 use crate::support::{read, result};
 
-const PLAN: &str =
-    "# Plan\n\n### COMMIT-TF-001: Add one\n\nAcceptance:\n- it is there\n\nDone: [ ]\n";
 const FIX: &str = "\n### COMMIT-TF-002: Mend one\n\nAcceptance:\n- it is fast\n\nDone: [ ]\n";
-
-/// Does whatever micro-commit it is told to.
-const OBEDIENT: &str = r#"
-[[step]]
-run = '''
-id=$(grep -o 'COMMIT-TF-00[0-9]' /harness-state/run/harness/instructions.txt | head -n 1)
-mkdir -p mk && echo "$id" >> mk/test.mk
-'''
-[[step]]
-print = '''{"status": "success"}
-'''
-"#;
 
 #[test]
 fn refused_mended_accepted_merged_closed() {

@@ -36,6 +36,22 @@ print = '''{"version": 1, "decision": "request_changes", "blockers": [{"file": "
 '''
 "#;
 
+/// A plan with one micro-commit, for [`OBEDIENT`].
+pub(crate) const PLAN: &str =
+    "# Plan\n\n### COMMIT-TF-001: Add one\n\nAcceptance:\n- it is there\n\nDone: [ ]\n";
+
+/// An agent that does the micro-commit that its instructions name.
+pub(crate) const OBEDIENT: &str = r#"
+[[step]]
+run = '''
+id=$(grep -o 'COMMIT-TF-00[0-9]' /harness-state/run/harness/instructions.txt | head -n 1)
+mkdir -p mk && echo "$id" >> mk/test.mk
+'''
+[[step]]
+print = '''{"status": "success"}
+'''
+"#;
+
 /// A person with a workstream `tf` of this plan and scripted agents; none where there is no bubblewrap.
 pub(crate) fn person(plan: &str) -> Option<Person> {
     require(Part::Bwrap)?;

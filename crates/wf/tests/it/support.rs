@@ -47,6 +47,23 @@ impl Person {
         person
     }
 
+    /// The same with a workstream `tf` that was accepted, with one commit.
+    pub(crate) fn accepted() -> Self {
+        let person = Self::with_plan(ONE_DONE);
+        person.worktree("tf").write("feature", "x\n").commit("COMMIT-TF-001: x");
+        person.wf(&["run", "tf"]);
+        person.ok(&["uat", "pass", "UAT-001"]);
+        person
+    }
+
+    /// Two workstreams that expect the same paths.
+    pub(crate) fn with_two() -> Self {
+        let person = Self::new();
+        person.ok(&["new", "one", "One", "src/"]);
+        person.ok(&["new", "two", "Two", "src/api"]);
+        person
+    }
+
     /// A wf command line, in the product.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.hermetic.command(env!("CARGO_BIN_EXE_wf"));

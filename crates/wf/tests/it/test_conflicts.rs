@@ -2,16 +2,9 @@
 
 use crate::support::{Person, read};
 
-fn two() -> Person {
-    let person = Person::new();
-    person.ok(&["new", "one", "One", "src/"]);
-    person.ok(&["new", "two", "Two", "src/api"]);
-    person
-}
-
 #[test]
 fn touched_files_are_sorted_and_end_with_a_line_break() {
-    let person = two();
+    let person = Person::with_two();
     let worktree = person.worktree("one");
     worktree.write("é b.txt", "x").write("a.txt", "x").commit("COMMIT-ONE-001: x");
     worktree.git(&["mv", "README.md", "moved.md"]);
@@ -25,7 +18,7 @@ fn touched_files_are_sorted_and_end_with_a_line_break() {
 
 #[test]
 fn files_of_main_are_not_touched_by_merging_main() {
-    let person = two();
+    let person = Person::with_two();
     person.worktree("one").write("mine", "x").commit("COMMIT-ONE-001: x");
     person.repo.write("theirs", "x").commit("on main");
     person.worktree("one").merge("main");
@@ -35,7 +28,7 @@ fn files_of_main_are_not_touched_by_merging_main() {
 
 #[test]
 fn actual_predicted_and_expected_overlap_with_a_forecast() {
-    let person = two();
+    let person = Person::with_two();
     assert!(person.ok(&["conflicts", "one"]).contains("Both expect: src/ and src/api"));
     for (id, text) in [("one", "1\n"), ("two", "2\n")] {
         person
@@ -59,7 +52,7 @@ fn actual_predicted_and_expected_overlap_with_a_forecast() {
 
 #[test]
 fn the_base_branch_is_tried_too() {
-    let person = two();
+    let person = Person::with_two();
     person.worktree("one").write("README.md", "mine\n").commit("COMMIT-ONE-001: x");
     person.repo.write("README.md", "theirs\n").commit("on main");
     person.ok(&["refresh"]);
@@ -69,7 +62,7 @@ fn the_base_branch_is_tried_too() {
 
 #[test]
 fn a_missing_worktree_is_an_error_only_when_named() {
-    let person = two();
+    let person = Person::with_two();
     std::fs::remove_dir_all(person.worktree("one").dir()).expect("gone");
     person.refused(&["refresh", "one"], 2, &["is gone"]);
     person.refused(&["refresh"], 0, &["warning: the worktree of one is gone"]);
@@ -80,7 +73,7 @@ fn a_missing_worktree_is_an_error_only_when_named() {
 
 #[test]
 fn one_bad_meta_file_does_not_hide_the_others() {
-    let person = two();
+    let person = Person::with_two();
     person.set_meta("one", "STATUS", "odd");
     person.refused(&["list"], 2, &["two", "STATUS is not one of"]);
     person.refused(&["refresh"], 2, &["one/meta.env"]);
@@ -88,7 +81,7 @@ fn one_bad_meta_file_does_not_hide_the_others() {
 
 #[test]
 fn a_refresh_of_all_stamps_each_workstream_also_when_nothing_changed() {
-    let person = two();
+    let person = Person::with_two();
     person.ok(&["refresh"]);
     for id in ["one", "two"] {
         person.set_meta(id, "LAST_REFRESHED", "2025-01-15T10:00:00Z");

@@ -4,15 +4,6 @@ use testkit::repo::Repo;
 
 use crate::support::{ONE_DONE, Person, operations};
 
-/// A workstream that was accepted, with one commit.
-fn ready() -> Person {
-    let person = Person::with_plan(ONE_DONE);
-    person.worktree("tf").write("feature", "x\n").commit("COMMIT-TF-001: x");
-    person.wf(&["run", "tf"]);
-    person.ok(&["uat", "pass", "UAT-001"]);
-    person
-}
-
 #[test]
 fn a_merge_needs_acceptance() {
     let person = Person::with_plan(ONE_DONE);
@@ -21,7 +12,7 @@ fn a_merge_needs_acceptance() {
 
 #[test]
 fn a_checked_out_branch_is_fast_forwarded_with_its_files() {
-    let person = ready();
+    let person = Person::accepted();
     assert!(person.ok(&["merge", "tf"]).contains("fast-forward"));
     assert_eq!(person.repo.sha("main"), person.worktree("tf").head());
     assert_eq!(person.repo.read("feature"), "x\n");
@@ -33,7 +24,7 @@ fn a_checked_out_branch_is_fast_forwarded_with_its_files() {
 
 #[test]
 fn a_branch_that_moved_gets_a_merge_commit_and_no_tree_is_needed() {
-    let person = ready();
+    let person = Person::accepted();
     person.repo.write("other", "y\n").commit("on main");
     let main = person.repo.sha("main");
     person.repo.git(&["switch", "-q", "--detach"]);
@@ -47,7 +38,7 @@ fn a_branch_that_moved_gets_a_merge_commit_and_no_tree_is_needed() {
 
 #[test]
 fn conflicts_and_uncommitted_changes_block_with_8() {
-    let person = ready();
+    let person = Person::accepted();
     person.repo.write("README.md", "dirty");
     person.refused(&["merge", "tf"], 8, &["uncommitted"]);
     person.repo.write("feature", "other\n").commit("on main");
@@ -61,7 +52,7 @@ fn conflicts_and_uncommitted_changes_block_with_8() {
 
 #[test]
 fn the_gate_test_must_pass() {
-    let person = ready();
+    let person = Person::accepted();
     person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
     person.worktree("tf").write("Makefile", "gate:\n\tfalse\n").commit("COMMIT-TF-001: gate");
     person.refused(&["merge", "tf"], 5, &["gate test failed"]);
@@ -71,7 +62,7 @@ fn the_gate_test_must_pass() {
 #[test]
 fn a_merge_that_died_is_finished_by_the_next() {
     for point in ["merge-before-move", "merge-after-move"] {
-        let person = ready();
+        let person = Person::accepted();
         let mut command = person.command(&["merge", "tf"]);
         assert_eq!(person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point)).status, None);
         person.ok(&["merge", "tf"]);
@@ -83,7 +74,7 @@ fn a_merge_that_died_is_finished_by_the_next() {
 #[test]
 fn a_merge_commit_of_a_merge_that_died_is_made_once() {
     for point in ["merge-before-move", "merge-after-move"] {
-        let person = ready();
+        let person = Person::accepted();
         person.repo.write("other", "y\n").commit("on main");
         let before = person.repo.sha("main");
         person.repo.git(&["switch", "-q", "--detach"]);
@@ -99,7 +90,7 @@ fn a_merge_commit_of_a_merge_that_died_is_made_once() {
 
 #[test]
 fn a_base_branch_that_moved_after_a_crash_is_merged_with_and_not_overwritten() {
-    let person = ready();
+    let person = Person::accepted();
     person.repo.git(&["switch", "-q", "--detach"]);
     let mut command = person.command(&["merge", "tf"]);
     person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", "merge-before-move"));
@@ -113,7 +104,7 @@ fn a_base_branch_that_moved_after_a_crash_is_merged_with_and_not_overwritten() {
 
 #[test]
 fn an_unknown_mode_is_refused() {
-    let person = ready();
+    let person = Person::accepted();
     person.profile("MERGE_MODE=svn\n");
     person.refused(&["merge", "tf"], 2, &["MERGE_MODE must be"]);
 }
@@ -126,7 +117,7 @@ fn a_push_that_was_interrupted_is_finished_by_the_next_merge() {
         "wf-branch.push-intended",
         "wf-branch.push-happened",
     ] {
-        let person = ready();
+        let person = Person::accepted();
         let origin = Repo::init_bare(person.hermetic.work().join("origin.git"));
         person.repo.git(&["remote", "add", "origin", origin.dir().to_str().expect("UTF-8")]);
         let mut command = person.command(&["merge", "tf", "--push"]);

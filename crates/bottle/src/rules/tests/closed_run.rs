@@ -1,4 +1,4 @@
-//! What follows a closed run, over every verdict and report.
+//! Steps after a closed run, over every verdict and report.
 
 use sidecar::DoneStatus;
 

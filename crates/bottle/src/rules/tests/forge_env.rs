@@ -15,7 +15,7 @@ fn read(changes: &[(&str, &str)]) -> Result<ForgeEnv, ForgeEnvFault> {
     parse_forge_env(|name| all.iter().find(|it| it.0 == name).map(|it| it.1.to_owned()))
 }
 
-/// What is read, and what the sidecar gets.
+/// Settings as they are read, and as the sidecar gets them.
 fn check(changes: &[(&str, &str)]) -> String {
     let env = read(changes).expect("it reads");
     let variables = env.variables();

@@ -1,4 +1,4 @@
-//! Which issues are for an agent, by label and member; and whose comments count.
+//! Issues for an agent, by label and member; and the people whose comments count.
 
 use super::super::target::{judge_target, parse_labels};
 use super::super::trust::judge_role;

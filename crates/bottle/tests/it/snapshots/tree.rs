@@ -1,4 +1,4 @@
-//! What runs leave on disk: the folder of a bottle and its run directory, with modes.
+//! Files that runs leave on disk: the folder of a bottle and its run directory, with modes.
 
 use super::tree;
 use crate::support::{COMMIT, DONE, Person, SLUG, Scene};

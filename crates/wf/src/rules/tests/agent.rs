@@ -1,4 +1,4 @@
-//! What agents print, and what is understood.
+//! Output of agents, and what is understood of it.
 
 use crate::rules::breakdown::{append_draft, extract_breakdown};
 use crate::rules::reply::parse_reply;

@@ -1,4 +1,4 @@
-//! What follows every outcome of every stage.
+//! Steps after every outcome of every stage.
 
 use crate::rules::pipeline::{
     Cycle, Ending, EndingKind, NextCycle, RunMode, RunStage, StageOutcome, Transition, next_cycle,

@@ -2,16 +2,9 @@
 
 use crate::support::Person;
 
-fn two() -> Person {
-    let person = Person::new();
-    person.ok(&["new", "one", "One", "src/"]);
-    person.ok(&["new", "two", "Two", "src/api"]);
-    person
-}
-
 #[test]
 fn paths_that_both_expect() {
-    let person = two();
+    let person = Person::with_two();
     insta::assert_snapshot!(person.transcript(&[&["conflicts", "one"], &["conflicts", "one", "--exit-code"]]), @"
     $ wf conflicts one
     Conflicts for one:
@@ -49,7 +42,7 @@ fn nothing_in_common() {
 
 #[test]
 fn lists_that_are_older_than_their_branches() {
-    let person = two();
+    let person = Person::with_two();
     person.worktree("two").write("src/api/x", "2\n").commit("COMMIT-T-001: x");
     insta::assert_snapshot!(person.transcript(&[&["conflicts", "one"]]), @"
     $ wf conflicts one
@@ -65,7 +58,7 @@ fn lists_that_are_older_than_their_branches() {
 
 #[test]
 fn files_that_both_touched_and_their_forecast() {
-    let person = two();
+    let person = Person::with_two();
     for (id, text) in [("one", "1\n"), ("two", "2\n")] {
         let worktree = person.worktree(id);
         worktree.write("src/api/x", text).write("src2/y", "same").commit("COMMIT-X-001: x");
@@ -107,7 +100,7 @@ fn files_that_both_touched_and_their_forecast() {
 
 #[test]
 fn a_long_list_is_cut() {
-    let person = two();
+    let person = Person::with_two();
     for id in ["one", "two"] {
         let worktree = person.worktree(id);
         for n in 0..13 {
@@ -144,7 +137,7 @@ fn a_long_list_is_cut() {
 
 #[test]
 fn the_base_branch_conflicts() {
-    let person = two();
+    let person = Person::with_two();
     person.worktree("one").write("README.md", "mine\n").commit("COMMIT-O-001: x");
     person.repo.write("README.md", "theirs\n").commit("on main");
     person.ok(&["refresh"]);
@@ -171,7 +164,7 @@ fn the_base_branch_conflicts() {
 
 #[test]
 fn an_update_merges_forwards_and_repeats() {
-    let person = two();
+    let person = Person::with_two();
     person.worktree("one").write("mine", "x\n").commit("COMMIT-O-001: x");
     person.repo.write("theirs", "y\n").commit("on main");
     insta::assert_snapshot!(person.transcript(&[&["update", "one"], &["update", "two"], &["update", "one"]]), @"
@@ -189,7 +182,7 @@ fn an_update_merges_forwards_and_repeats() {
 
 #[test]
 fn an_update_with_uncommitted_files() {
-    let person = two();
+    let person = Person::with_two();
     person.repo.write("theirs", "y\n").commit("on main");
     person.worktree("one").write("stray", "x");
     insta::assert_snapshot!(person.transcript(&[&["update", "one"]]), @"

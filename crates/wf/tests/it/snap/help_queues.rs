@@ -1,13 +1,6 @@
 //! Help texts of the commands about questions and acceptance tests.
 
-use crate::support::Person;
-
-/// What `--help` prints, without the exit statuses that every help text ends with.
-fn help(words: &[&str]) -> String {
-    let person = Person::unregistered();
-    let text = person.ok(&[words, &["--help"]].concat());
-    text.split("\nExit status:").next().unwrap_or_default().to_owned()
-}
+use super::help;
 
 #[test]
 fn clarify() {

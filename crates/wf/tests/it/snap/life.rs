@@ -1,22 +1,7 @@
 //! One workstream from its plan to its end, as a transcript.
 
-use crate::play::{APPROVE, person};
+use crate::play::{APPROVE, OBEDIENT, PLAN, person};
 use crate::support::Person;
-
-const PLAN: &str =
-    "# Plan\n\n### COMMIT-TF-001: Add one\n\nAcceptance:\n- it is there\n\nDone: [ ]\n";
-
-/// Does whatever micro-commit its instructions name.
-const OBEDIENT: &str = r#"
-[[step]]
-run = '''
-id=$(grep -o 'COMMIT-TF-00[0-9]' /harness-state/run/harness/instructions.txt | head -n 1)
-mkdir -p mk && echo "$id" >> mk/test.mk
-'''
-[[step]]
-print = '''{"status": "success"}
-'''
-"#;
 
 fn obedient() -> Option<Person> {
     let person = person(PLAN)?;

@@ -3,16 +3,7 @@
 use testkit::fake_forge::{FakeForge, GiteaFlavour, TOKEN};
 use testkit::repo::Repo;
 
-use crate::support::{ONE_DONE, Person};
-
-/// A workstream that was accepted, with one commit.
-fn ready() -> Person {
-    let person = Person::with_plan(ONE_DONE);
-    person.worktree("tf").write("feature", "x\n").commit("COMMIT-TF-001: x");
-    person.wf(&["run", "tf"]);
-    person.ok(&["uat", "pass", "UAT-001"]);
-    person
-}
+use crate::support::Person;
 
 fn with_origin(person: &Person) -> Repo {
     let origin = Repo::init_bare(person.hermetic.work().join("origin.git"));
@@ -22,7 +13,7 @@ fn with_origin(person: &Person) -> Repo {
 
 #[test]
 fn a_fast_forward() {
-    let person = ready();
+    let person = Person::accepted();
     insta::assert_snapshot!(person.transcript(&[&["merge", "tf"], &["list"], &["merge", "tf"], &["reject", "tf", "-m", "x"]]), @r#"
     $ wf merge tf
     Merged tf into main at [SHA] (fast-forward)
@@ -42,7 +33,7 @@ fn a_fast_forward() {
 
 #[test]
 fn a_merge_commit_as_json() {
-    let person = ready();
+    let person = Person::accepted();
     person.repo.write("other", "y\n").commit("on main");
     insta::assert_snapshot!(person.transcript(&[&["merge", "tf", "--json"]]), @r#"
     $ wf merge tf --json
@@ -62,7 +53,7 @@ fn a_merge_commit_as_json() {
 
 #[test]
 fn a_merge_that_is_pushed() {
-    let person = ready();
+    let person = Person::accepted();
     let origin = with_origin(&person);
     let merged = person.transcript(&[&["merge", "tf", "--push", "--json"]]);
     assert_eq!(origin.sha("main"), person.repo.sha("main"));
@@ -106,7 +97,7 @@ fn workstreams_that_are_not_ready() {
 
 #[test]
 fn uncommitted_changes_and_conflicts() {
-    let person = ready();
+    let person = Person::accepted();
     person.repo.write("README.md", "dirty");
     let checkout = person.shot(&["merge", "tf"], &[]);
     person.repo.write("feature", "other\n").commit("on main");
@@ -128,10 +119,10 @@ fn uncommitted_changes_and_conflicts() {
 
 #[test]
 fn a_gate_test_that_fails_and_one_that_is_missing() {
-    let person = ready();
+    let person = Person::accepted();
     person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
     let missing = person.shot(&["merge", "tf"], &[]);
-    let other = ready();
+    let other = Person::accepted();
     other.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
     other.worktree("tf").write("Makefile", "gate:\n\tfalse\n").commit("COMMIT-TF-001: gate");
     let failed = other.shot(&["merge", "tf"], &[]);
@@ -149,7 +140,7 @@ fn a_gate_test_that_fails_and_one_that_is_missing() {
 
 #[test]
 fn a_pull_request_without_a_token_or_an_address() {
-    let person = ready();
+    let person = Person::accepted();
     person.profile("TEST_IN=host\nMERGE_MODE=gitea_pr\nFORGE_URL=https://git.example.org/a/b\n");
     let token = person.shot(&["merge", "tf"], &[]);
     person.profile("TEST_IN=host\nMERGE_MODE=gitea_pr\n");
@@ -171,7 +162,7 @@ fn a_pull_request_without_a_token_or_an_address() {
 #[test]
 fn a_pull_request_from_its_opening_to_its_merge() {
     let forge = FakeForge::<GiteaFlavour>::start();
-    let person = ready();
+    let person = Person::accepted();
     with_origin(&person);
     let url = forge.remote_url();
     person.profile(&format!("TEST_IN=host\nMERGE_MODE=gitea_pr\nFORGE_URL={url}\n"));

@@ -29,6 +29,13 @@ use std::path::Path;
 
 use crate::support::{Person, read};
 
+/// Text of `--help`, without the exit statuses that every help text ends with.
+fn help(words: &[&str]) -> String {
+    let person = Person::unregistered();
+    let text = person.ok(&[words, &["--help"]].concat());
+    text.split("\nExit status:").next().unwrap_or_default().to_owned()
+}
+
 impl Person {
     /// Runs commands in sequence. Lines of standard error start with `! `.
     pub(crate) fn transcript(&self, commands: &[&[&str]]) -> String {

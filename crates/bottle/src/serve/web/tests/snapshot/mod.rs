@@ -24,7 +24,7 @@ fn settle(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What a person reads on a page: texts between tags, one on each line. Hostile texts are for another test.
+/// Visible text of a page: texts between tags, one on each line. Hostile texts are for another test.
 fn read(answer: &Answer) -> String {
     let mut texts = vec![format!("status: {}", answer.status.as_u16())];
     let mut rest = answer.text.as_str();
