@@ -1,5 +1,6 @@
 //! Merges made by the host in a bare repository of its own, without a work tree.
 //!
+//! - [`account`] compares a result with both sides: what of each was taken, adapted or dropped
 //! - [`clean`] makes a merge that has no conflicts, or lists the conflicts
 //! - [`rebase`] does the same for a fork that is kept as a stack of commits on top of upstream
 //! - [`contract`] accounts for every change of the fork: kept, superseded, changed or lost
@@ -11,6 +12,7 @@
 //!
 //! The products decide whether a loss stops a run and who resolves an open conflict.
 
+pub mod account;
 pub mod clean;
 pub mod contract;
 pub mod forecast;

@@ -135,6 +135,7 @@ fn first_record(
             timeout_secs: args.timeout,
             agent_when: args.agent_when,
             accept_loss: args.accept_loss,
+            accept_dropped: args.accept_dropped,
             target: seen.target.clone(),
             target_name: seen.target_name.clone(),
             strategy: args.strategy.or(rules.strategy).unwrap_or_default(),
@@ -150,6 +151,7 @@ fn first_record(
         conflicts: earlier.map(|earlier| earlier.meta.conflicts.clone()).unwrap_or_default(),
         stuck: None,
         contract: None,
+        account: None,
     };
     let mut record = ForkRunRecord::new(dir.id().clone(), product);
     if seen.up_to_date {

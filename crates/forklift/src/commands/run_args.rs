@@ -39,6 +39,9 @@ pub(crate) struct RunArgs {
     /// Publish although work of the fork was lost
     #[arg(long)]
     pub(crate) accept_loss: bool,
+    /// Publish although changes of upstream were dropped
+    #[arg(long)]
+    pub(crate) accept_dropped: bool,
     /// The repository's address on its forge, if origin's address does not say it
     #[arg(long, value_name = "URL")]
     pub(crate) forge_url: Option<String>,

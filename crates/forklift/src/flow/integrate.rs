@@ -3,11 +3,13 @@
 use engine::export::import_ref;
 use engine::run::gather_evidence;
 use host::git::{CommitDraft, GitIdentity, OldValue, SealedRepo};
+use merge::account::{DropRules, MergeAccount, observe_account};
 use merge::clean::{Conflict, MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{Contract, ContractBounds, ContractEnds, judge_contract, observe_contract};
 use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use merge::resolver::decide::TrustThreshold;
+use merge::resolver::receipt::FileAction;
 use model::exit::ForkliftExit;
 use model::id::Sha;
 
@@ -96,10 +98,14 @@ impl ForkRun<'_> {
         repo.update_ref(name, &commit, OldValue::Missing).await.or_machine()?;
         gather_evidence(self, repo, &commit, HOST_IDENTITY).await?;
         let lost = self.run.record.contract.as_ref().is_some_and(|contract| contract.lost);
-        if lost && !self.run.record.settings.accept_loss {
-            self.ui.note("resolving all of it would lose work of the fork: the agent looks at it");
-            (self.run.record.evidence, self.run.record.contract, self.run.record.resolver) =
-                (None, None, None);
+        let lost = lost && !self.run.record.settings.accept_loss;
+        let dropped = self.run.record.upstream_dropped();
+        if lost || !dropped.is_empty() {
+            let what = if lost { "lose work of the fork" } else { "drop upstream's work" };
+            self.ui.note(&format!("resolving all of it would {what}: the agent looks at it"));
+            let record = &mut self.run.record;
+            (record.evidence, record.contract, record.account, record.resolver) =
+                (None, None, None, None);
             return Ok(Integration::Rest(None));
         }
         self.run.record.merged_alone = true;
@@ -141,15 +147,15 @@ impl ForkRun<'_> {
         self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
     }
 
-    /// The account of the fork's own changes; `None` for unrelated histories.
-    pub(super) async fn account(
+    /// The accounts of the fork's own changes and of both sides; `None` for unrelated histories.
+    pub(super) async fn accounts(
         &self,
         repo: &SealedRepo,
         tip: &Sha,
-    ) -> Result<Option<Contract>, Failure> {
+    ) -> Result<(Option<Contract>, Option<MergeAccount>), Failure> {
         let pins = &self.run.record.pins;
         let parted = repo.merge_base(&pins.base, &pins.upstream).await;
-        let Some(merge_base) = parted.or_machine()? else { return Ok(None) };
+        let Some(merge_base) = parted.or_machine()? else { return Ok((None, None)) };
         let ends = ContractEnds {
             merge_base,
             base: pins.base.clone(),
@@ -157,7 +163,22 @@ impl ForkRun<'_> {
             tip: tip.clone(),
         };
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
-        let facts = observe_contract(repo, &ends, &protected, ContractBounds::default()).await;
-        Ok(Some(judge_contract(&facts.or_machine()?)))
+        let bounds = ContractBounds::default();
+        let facts = observe_contract(repo, &ends, &protected, bounds).await.or_machine()?;
+        let account = observe_account(repo, &ends, &self.drop_rules(), bounds).await;
+        Ok((Some(judge_contract(&facts)), Some(account.or_machine()?)))
+    }
+
+    /// Paths where the fork's rules, or merges that the resolver learned from, keep one side's version.
+    fn drop_rules(&self) -> DropRules {
+        let mut known = self.run.record.settings.rules.drop_rules();
+        let receipts = self.run.record.resolver.iter().flat_map(|resolver| &resolver.receipts);
+        for receipt in receipts.filter(|receipt| receipt.action == FileAction::TookOurs) {
+            let merge = receipt.steps.iter().find_map(|step| step.learned_from.as_ref());
+            if let Some(merge) = merge {
+                known = known.with_habit(&receipt.path, format!("as in {}", merge.short()));
+            }
+        }
+        known
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
 use engine::run::{ProductRecord, RunRecord};
+use merge::account::{MergeAccount, judge_account};
 use merge::contract::Contract;
 use merge::resolver::decide::TrustThreshold;
 use model::id::{BranchName, RunId};
@@ -45,6 +46,9 @@ pub(crate) struct ForkRecord {
     pub(crate) stuck: Option<String>,
     #[serde(default)]
     pub(crate) contract: Option<Contract>,
+    /// What the result has of the changes of both sides.
+    #[serde(default)]
+    pub(crate) account: Option<MergeAccount>,
 }
 
 impl ProductRecord for ForkRecord {
@@ -73,6 +77,8 @@ pub(crate) struct Settings {
     pub(crate) agent_when: AgentWhen,
     pub(crate) accept_loss: bool,
     #[serde(default)]
+    pub(crate) accept_dropped: bool,
+    #[serde(default)]
     pub(crate) target: Target,
     #[serde(default)]
     pub(crate) target_name: String,
@@ -85,6 +91,18 @@ pub(crate) struct Settings {
     pub(crate) trust: Option<f64>,
     #[serde(default)]
     pub(crate) notify_cmd: Option<String>,
+}
+
+impl ForkRecord {
+    /// Reasons why upstream counts as dropped, unless the user accepts it.
+    pub(crate) fn upstream_dropped(&self) -> Vec<String> {
+        match &self.account {
+            Some(account) if !self.settings.accept_dropped => {
+                judge_account(account).upstream_dropped
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
 }
 
 impl Settings {

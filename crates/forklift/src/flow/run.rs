@@ -237,7 +237,7 @@ impl Product for ForkRun<'_> {
     }
 
     async fn inspect(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Failure> {
-        self.run.record.contract = self.account(repo, tip).await?;
+        (self.run.record.contract, self.run.record.account) = self.accounts(repo, tip).await?;
         self.compare_with_resolver(repo, tip).await
     }
 
@@ -255,6 +255,7 @@ impl Product for ForkRun<'_> {
             claim: claim.unwrap_or(AgentClaim::Finished),
             import: record.import_outcome(),
             lost: lost && !record.settings.accept_loss,
+            dropped: record.upstream_dropped(),
             strategy: record.settings.strategy,
         }))
     }

@@ -3,6 +3,8 @@
 //! The rules are YAML between two lines of `---` at the top. An unknown key or an invalid value stops the run before anything
 //! starts, because a rule that is silently ignored is worse than none.
 
+use merge::account::{DropRules, MergeSide};
+use merge::pattern::PathPatterns;
 use merge::pattern::check_pattern;
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::hunk::Side;
@@ -78,6 +80,24 @@ impl ForkRules {
                 }
             };
             rules.with(&resolve.path, ruling)
+        })
+    }
+
+    /// Paths at which a side's changes may be missing.
+    pub(crate) fn drop_rules(&self) -> DropRules {
+        let protected = PathPatterns::new(&self.protect);
+        let known = DropRules::default().with(MergeSide::Upstream, protected, "protect");
+        self.resolve.iter().fold(known, |known, resolve| {
+            let (paths, reason) =
+                (PathPatterns::new([&resolve.path]), format!("resolve: {}", resolve.path));
+            match (&resolve.regenerate, resolve.take) {
+                (Some(_), _) => known
+                    .with(MergeSide::Upstream, paths.clone(), reason.clone())
+                    .with(MergeSide::Fork, paths, reason),
+                (None, Some(Side::Ours)) => known.with(MergeSide::Upstream, paths, reason),
+                (None, Some(Side::Theirs)) => known.with(MergeSide::Fork, paths, reason),
+                (None, None) => known,
+            }
         })
     }
 }

@@ -30,6 +30,10 @@ pub(crate) enum Verdict {
     ForkLost,
     /// Something that the fork had is in the result no longer, and upstream does not have it either.
     WorkLost,
+    /// Changes of upstream are not in the result.
+    UpstreamDropped {
+        reasons: Vec<String>,
+    },
     CheckFailed {
         how: String,
     },
@@ -56,6 +60,8 @@ pub(crate) struct ResultFacts {
     pub(crate) import: ImportOutcome,
     /// True if work of the fork was lost and the user does not accept it.
     pub(crate) lost: bool,
+    /// Reasons why upstream counts as dropped, unless the user accepts it.
+    pub(crate) dropped: Vec<String>,
     pub(crate) strategy: Strategy,
 }
 
@@ -99,6 +105,9 @@ fn judge_import(after: &ResultFacts) -> Verdict {
         }
         ImportOutcome::Commits(evidence) if !evidence.upstream_reachable => Verdict::NotIntegrated,
         ImportOutcome::Commits(_) if after.lost => Verdict::WorkLost,
+        ImportOutcome::Commits(_) if !after.dropped.is_empty() => {
+            Verdict::UpstreamDropped { reasons: after.dropped.clone() }
+        }
         ImportOutcome::Commits(evidence) => {
             let reasons = objections(evidence);
             if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
@@ -131,6 +140,7 @@ impl Verdict {
             Self::NotIntegrated
             | Self::ForkLost
             | Self::WorkLost
+            | Self::UpstreamDropped { .. }
             | Self::CheckFailed { .. }
             | Self::Refused { .. } => ForkliftExit::NotIntegrated,
             Self::Stopped | Self::Infra { .. } => ForkliftExit::Machine,
@@ -150,6 +160,9 @@ impl Verdict {
             Self::ForkLost => "refused: the result lacks the fork's own history".to_owned(),
             Self::WorkLost => {
                 "refused: work of the fork is lost (see below); publish it all the same with --accept-loss".to_owned()
+            }
+            Self::UpstreamDropped { reasons } => {
+                format!("refused: {}; publish it all the same with --accept-dropped", reasons.join("; "))
             }
             Self::CheckFailed { how } => format!("refused: the fork's check does not pass on the result ({how})"),
             Self::SetupFailed { how } => format!("the fork's set-up failed ({how}); the agent was not started"),
@@ -178,6 +191,7 @@ mod tests {
                 claim,
                 import,
                 lost: false,
+                dropped: Vec::new(),
                 strategy: Strategy::Merge
             }),
             *expected
@@ -214,6 +228,7 @@ mod tests {
             claim,
             import: ImportOutcome::Commits(Box::new(good())),
             lost: false,
+            dropped: Vec::new(),
             strategy: Strategy::Merge,
         };
         let reason = "the model answered 401".to_owned();
@@ -235,6 +250,7 @@ mod tests {
             claim: AgentClaim::Finished,
             import: ImportOutcome::Commits(Box::new(evidence)),
             lost,
+            dropped: Vec::new(),
             strategy: Strategy::Rebase,
         };
         assert_eq!(judge(&after(false, anew.clone())), Verdict::Publish);
@@ -247,8 +263,14 @@ mod tests {
     fn lost_work_blocks_an_otherwise_good_result() {
         let import = ImportOutcome::Commits(Box::new(good()));
         let (claim, strategy) = (AgentClaim::Finished, Strategy::Merge);
-        let after = ResultFacts { ended: DONE, stuck: false, claim, import, lost: true, strategy };
+        let dropped = vec!["all of it".to_owned()];
+        let after =
+            ResultFacts { ended: DONE, stuck: false, claim, import, lost: true, dropped, strategy };
         assert_eq!(judge(&after), Verdict::WorkLost);
+        let after = ResultFacts { lost: false, ..after };
+        let verdict = judge(&after);
+        assert_eq!(verdict, Verdict::UpstreamDropped { reasons: vec!["all of it".to_owned()] });
+        assert_eq!(verdict.status(), ForkliftExit::NotIntegrated);
     }
 
     #[test]
@@ -275,6 +297,7 @@ mod tests {
             claim: AgentClaim::Finished,
             import: ImportOutcome::Nothing,
             lost: false,
+            dropped: Vec::new(),
             strategy: Strategy::Merge,
         };
         let status = |ended| judge(&after(ended)).status();

@@ -58,16 +58,26 @@ pub fn three_way<T: Hash + Eq + Copy>(
     walk.regions(input.before.len(), &changes_ours, &changes_theirs)
 }
 
-struct BaseEdit {
-    base: Range<usize>,
-    side: Range<usize>,
+/// A range of one sequence and what stands in its place in the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub before: Range<usize>,
+    pub after: Range<usize>,
 }
 
-fn changes<T: Hash + Eq>(input: &InternedInput<T>) -> Vec<BaseEdit> {
+/// The edits that turn one sequence into the other, in order.
+pub fn edits<T: Hash + Eq + Copy>(before: &[T], after: &[T]) -> Vec<Edit> {
+    let mut interner = Interner::new(before.len() + after.len());
+    let mut ids = |items: &[T]| items.iter().map(|&item| interner.intern(item)).collect::<Vec<_>>();
+    let (before, after) = (ids(before), ids(after));
+    changes(&InternedInput { before, after, interner })
+}
+
+fn changes<T: Hash + Eq>(input: &InternedInput<T>) -> Vec<Edit> {
     let mut diff = Diff::compute(Algorithm::Histogram, input);
     diff.postprocess_no_heuristic(input);
     let wide = |range: Range<u32>| range.start as usize..range.end as usize;
-    diff.hunks().map(|hunk| BaseEdit { base: wide(hunk.before), side: wide(hunk.after) }).collect()
+    diff.hunks().map(|hunk| Edit { before: wide(hunk.before), after: wide(hunk.after) }).collect()
 }
 
 struct Walk<'a> {
@@ -85,7 +95,7 @@ impl Walk<'_> {
         }
     }
 
-    fn regions(&self, base_len: usize, ours: &[BaseEdit], theirs: &[BaseEdit]) -> Vec<Region> {
+    fn regions(&self, base_len: usize, ours: &[Edit], theirs: &[Edit]) -> Vec<Region> {
         let (mut ours, mut theirs) = (EditCursor::new(ours), EditCursor::new(theirs));
         let mut regions = Vec::new();
         let mut at = 0;
@@ -133,31 +143,31 @@ fn push_quiet(
 
 /// Edits of one side and how many of them were taken.
 struct EditCursor<'a> {
-    edits: &'a [BaseEdit],
+    edits: &'a [Edit],
     taken: usize,
 }
 
 impl<'a> EditCursor<'a> {
-    fn new(edits: &'a [BaseEdit]) -> Self {
+    fn new(edits: &'a [Edit]) -> Self {
         Self { edits, taken: 0 }
     }
 
     /// Start and end of the next edit in the base.
     fn next(&self) -> Option<(usize, usize)> {
-        self.edits.get(self.taken).map(|edit| (edit.base.start, edit.base.end))
+        self.edits.get(self.taken).map(|edit| (edit.before.start, edit.before.end))
     }
 
     /// Takes the next edit into the group if it belongs there. An empty group is the position of an insertion.
     fn take(&mut self, group: &mut Range<usize>, touching: Touching) -> bool {
         let Some(edit) = self.edits.get(self.taken) else { return false };
         let joins = match touching {
-            Touching::Joins => edit.base.start <= group.end,
-            Touching::Parts => edit.base.start < group.end || edit.base == *group,
+            Touching::Joins => edit.before.start <= group.end,
+            Touching::Parts => edit.before.start < group.end || edit.before == *group,
         };
         if !joins {
             return false;
         }
-        group.end = group.end.max(edit.base.end);
+        group.end = group.end.max(edit.before.end);
         self.taken += 1;
         true
     }
@@ -174,8 +184,8 @@ impl<'a> EditCursor<'a> {
 }
 
 /// Position on a side of a base position behind these edits.
-fn shift(edits: &[BaseEdit], at: usize) -> usize {
-    edits.last().map_or(at, |edit| at - edit.base.end + edit.side.end)
+fn shift(edits: &[Edit], at: usize) -> usize {
+    edits.last().map_or(at, |edit| at - edit.before.end + edit.after.end)
 }
 
 #[cfg(test)]

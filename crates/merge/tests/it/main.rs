@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where it stopped")]
 
+mod account;
 mod clean;
 mod contract;
 mod forecast;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use host::git::{GitIdentity, ObjectFormat, RefName, SealedRepo};
 use jiff::Timestamp;
+use merge::account::{DropRules, MergeAccount, observe_account};
 use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
@@ -114,6 +115,16 @@ impl World {
         let protected = PathPatterns::new(protect);
         let bounds = ContractBounds::default();
         judge_contract(&observe_contract(&sealed, &ends, &protected, bounds).await.unwrap())
+    }
+}
+
+impl World {
+    pub(crate) async fn account(&self, tip: &Sha, rules: &DropRules) -> MergeAccount {
+        let sealed = self.sealed().await;
+        let (base, upstream) = (self.sha(FORK), self.sha(UPSTREAM));
+        let merge_base = sealed.merge_base(&base, &upstream).await.unwrap().unwrap();
+        let ends = ContractEnds { merge_base, base, upstream, tip: tip.clone() };
+        observe_account(&sealed, &ends, rules, ContractBounds::default()).await.unwrap()
     }
 }
 

@@ -1,0 +1,166 @@
+//! Decides from the account. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    ConflictResolution, Departure, DepartureKind, MergeAccount, MergeSide, SideAccount, SideChange,
+    SideStatus,
+};
+use crate::path::TreePath;
+
+/// Hunks of upstream that a result may drop without being refused. They are named first.
+const FEW_HUNKS: usize = 4;
+
+/// Lines that those hunks may have.
+const FEW_LINES: usize = 200;
+
+/// What the account means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergeJudgement {
+    /// Reasons why upstream counts as dropped; none if it does not.
+    pub upstream_dropped: Vec<String>,
+    /// What a person has to look at, worst first.
+    pub looks: Vec<Look>,
+}
+
+/// Something that a person has to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    pub path: TreePath,
+    /// What happened, as a short sentence without the path.
+    pub what: String,
+}
+
+pub fn judge_account(account: &MergeAccount) -> MergeJudgement {
+    MergeJudgement { upstream_dropped: upstream_dropped(account), looks: looks(account) }
+}
+
+fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
+    if account.whole == Some(MergeSide::Fork) {
+        return vec!["the result is the fork's tree, so nothing of upstream is in it".to_owned()];
+    }
+    let dropped = || dropped_of(&account.upstream);
+    let mut reasons = Vec::new();
+    let clean: usize = dropped().map(|change| change.dropped_clean).sum();
+    let lines: usize =
+        dropped().filter(|change| change.dropped_clean > 0).map(|change| change.lines).sum();
+    if clean > FEW_HUNKS || (clean > 0 && lines > FEW_LINES) {
+        let paths = dropped().filter(|change| change.dropped_clean > 0);
+        reasons.push(format!(
+            "{clean} changes of upstream are dropped although git could merge them ({lines} lines; {})",
+            names(paths.map(|change| &change.path))
+        ));
+    }
+    reasons.extend(most_conflicts_ours(account));
+    reasons
+}
+
+/// A side that loses most conflicts was not merged. Rules of the fork explain a file; habits do not explain most files.
+fn most_conflicts_ours(account: &MergeAccount) -> Option<String> {
+    let by_rule: BTreeSet<&TreePath> = account
+        .upstream
+        .changes
+        .iter()
+        .filter(|change| change.reason.as_ref().is_some_and(|reason| !reason.is_habit))
+        .map(|change| &change.path)
+        .collect();
+    let dropped: BTreeSet<&TreePath> = account
+        .upstream
+        .changes
+        .iter()
+        .filter(|change| {
+            change.status >= SideStatus::DroppedByRule && change.dropped == change.hunks
+        })
+        .map(|change| &change.path)
+        .collect();
+    let open: Vec<_> =
+        account.conflicts.iter().filter(|conflict| !by_rule.contains(&conflict.path)).collect();
+    let ours: Vec<_> = open
+        .iter()
+        .filter(|conflict| {
+            let is_ours = matches!(
+                conflict.resolution,
+                ConflictResolution::Ours | ConflictResolution::Deleted
+            );
+            is_ours && dropped.contains(&conflict.path)
+        })
+        .collect();
+    (ours.len() > FEW_HUNKS && 2 * ours.len() > open.len()).then(|| {
+        format!(
+            "upstream's side of {} of {} files in conflict is dropped ({})",
+            ours.len(),
+            open.len(),
+            names(ours.iter().map(|conflict| &conflict.path))
+        )
+    })
+}
+
+fn dropped_of(side: &SideAccount) -> impl Iterator<Item = &SideChange> {
+    side.changes.iter().filter(|change| change.status == SideStatus::Dropped)
+}
+
+/// The first paths, and how many more there are.
+fn names<'a>(paths: impl Iterator<Item = &'a TreePath>) -> String {
+    const SHOWN: usize = 3;
+    let paths: Vec<String> = paths.map(ToString::to_string).collect();
+    let more = paths.len().saturating_sub(SHOWN);
+    let shown = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// Weight, least first, and sentences of each path.
+type Found<'a> = BTreeMap<&'a TreePath, (usize, Vec<String>)>;
+
+fn say<'a>(found: &mut Found<'a>, path: &'a TreePath, weight: usize, what: String) {
+    let entry = found.entry(path).or_insert((weight, Vec::new()));
+    entry.0 = entry.0.min(weight);
+    entry.1.push(what);
+}
+
+fn departure_words(departure: &Departure) -> String {
+    match departure.detail.as_str() {
+        "" => "not as git merges it".to_owned(),
+        detail => format!("not as git merges it: {detail}"),
+    }
+}
+
+/// One entry for each path, with all that is to be said about it.
+fn looks(account: &MergeAccount) -> Vec<Look> {
+    let mut found = Found::new();
+    for (side, changes) in
+        [(MergeSide::Upstream, &account.upstream), (MergeSide::Fork, &account.fork)]
+    {
+        for change in &changes.changes {
+            let (weight, word) = match change.status {
+                SideStatus::Dropped => (0, "is dropped"),
+                SideStatus::Adapted => (4, "is there in part or in another form"),
+                SideStatus::Taken | SideStatus::DroppedByRule => continue,
+            };
+            say(
+                &mut found,
+                &change.path,
+                weight,
+                format!("{}'s change {word}: {}", side.as_str(), change.detail),
+            );
+        }
+    }
+    for departure in &account.departures {
+        let weight = match departure.kind {
+            DepartureKind::Removed | DepartureKind::Renamed => 1,
+            DepartureKind::Mode => 2,
+            DepartureKind::Content => 3,
+            DepartureKind::Added => 5,
+        };
+        let is_said = found.contains_key(&departure.path)
+            && (departure.detail.is_empty() || departure.kind == DepartureKind::Removed);
+        if !is_said {
+            say(&mut found, &departure.path, weight, departure_words(departure));
+        }
+    }
+    let mut looks: Vec<(usize, Look)> = found
+        .into_iter()
+        .map(|(path, (weight, what))| (weight, Look { path: path.clone(), what: what.join("; ") }))
+        .collect();
+    looks.sort_by_key(|(weight, _)| *weight);
+    looks.into_iter().map(|(_, look)| look).collect()
+}

@@ -1,0 +1,476 @@
+//! Compares a result with the three versions of a text, region by region. Pure.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::ConflictResolution;
+use crate::three::text::{dark_tokens, lines};
+use crate::three::{Change, Edit, Region, Touching, edits, three_way};
+
+/// Four versions of a text; a missing one is empty.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextVersions<'a> {
+    pub(super) base: &'a [u8],
+    pub(super) fork: &'a [u8],
+    pub(super) upstream: &'a [u8],
+    pub(super) result: &'a [u8],
+}
+
+/// What a result has of the changes of both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TextAccount {
+    pub(super) fork: HunkCounts,
+    pub(super) upstream: HunkCounts,
+    /// Lines of the result that neither side has.
+    pub(super) lines_added: usize,
+    /// Lines that neither side changed and the result lacks.
+    pub(super) lines_removed: usize,
+    /// A new line of the result may turn off what follows it, such as the start of a comment.
+    pub(super) turns_off: bool,
+    /// How the conflicts were resolved, if there were any.
+    pub(super) resolution: Option<ConflictResolution>,
+    /// The conflicts as text.
+    pub(super) hunk: String,
+}
+
+/// Hunks of one side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct HunkCounts {
+    pub(super) hunks: usize,
+    pub(super) adapted: usize,
+    pub(super) dropped: usize,
+    pub(super) dropped_clean: usize,
+    /// Lines of the side that the result lacks, or that it has although the side removed them.
+    pub(super) lines_missing: usize,
+    /// Missing lines that are comments now.
+    pub(super) commented_out: usize,
+}
+
+type Line<'a> = &'a [u8];
+type Counts<'a> = BTreeMap<&'a [u8], usize>;
+
+pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
+    let TextVersions { base, fork, upstream, result } = versions;
+    let [base, fork, upstream, result] = [base, fork, upstream, result].map(trimmed_lines);
+    let regions = three_way(&base, &fork, &upstream, Touching::Joins);
+    let (merged, spans) = both_sides(&regions, &fork, &upstream);
+    let edits = edits(&merged, &result);
+    let whole = WholeTexts {
+        fork: count(&fork),
+        upstream: count(&upstream),
+        result: count(&result),
+        merged: count(&merged),
+    };
+    let mut account = TextAccount::default();
+    let mut resolutions = Vec::new();
+    for (region, span) in regions.iter().zip(&spans) {
+        let here = &result[image(&edits, span)];
+        let parts = Parts {
+            base: &base[region.base.clone()],
+            fork: &fork[region.ours.clone()],
+            upstream: &upstream[region.theirs.clone()],
+            result: here,
+        };
+        let is_touched = edits.iter().any(|edit| touches(edit, span));
+        match region.change {
+            Change::None => {}
+            Change::Ours => account.fork.add(&clean_hunk(&parts, Side::Fork, is_touched, &whole)),
+            Change::Theirs => {
+                account.upstream.add(&clean_hunk(&parts, Side::Upstream, is_touched, &whole));
+            }
+            Change::Same => {
+                let hunk = clean_hunk(&parts, Side::Upstream, is_touched, &whole);
+                account.upstream.add(&hunk);
+                account.fork.add(&hunk);
+            }
+            Change::Conflict => {
+                let (fork, upstream) = conflict_hunk(&parts, &whole);
+                resolutions.push(resolution_of(&parts, &fork, &upstream));
+                account.fork.add(&fork);
+                account.upstream.add(&upstream);
+                render_conflict(&mut account.hunk, &parts);
+            }
+        }
+    }
+    account.resolution = sum_up(&resolutions);
+    note_new_lines(&mut account, &whole);
+    account
+}
+
+/// Without whitespace at the end, so that line ends do not count.
+fn trimmed_lines(text: &[u8]) -> Vec<Line<'_>> {
+    lines(text).into_iter().map(<[u8]>::trim_ascii_end).collect()
+}
+
+/// The merged text, with both versions of every conflict, and the range of each region in it.
+fn both_sides<'a>(
+    regions: &[Region],
+    fork: &[Line<'a>],
+    upstream: &[Line<'a>],
+) -> (Vec<Line<'a>>, Vec<Range<usize>>) {
+    let mut merged = Vec::new();
+    let mut spans = Vec::new();
+    for region in regions {
+        let start = merged.len();
+        if region.change != Change::Theirs {
+            merged.extend_from_slice(&fork[region.ours.clone()]);
+        }
+        if matches!(region.change, Change::Theirs | Change::Conflict) {
+            merged.extend_from_slice(&upstream[region.theirs.clone()]);
+        }
+        spans.push(start..merged.len());
+    }
+    (merged, spans)
+}
+
+/// Range of the result that stands in the place of a range of the merged text, with what was inserted at its ends.
+fn image(edits: &[Edit], span: &Range<usize>) -> Range<usize> {
+    let mut start = span.start;
+    for edit in edits.iter().take_while(|edit| edit.before.start < span.start) {
+        let (before, after) = (&edit.before, &edit.after);
+        let is_before = before.end <= span.start;
+        start = if is_before { span.start - before.end + after.end } else { after.start };
+    }
+    let mut end = span.end;
+    for edit in edits {
+        let (before, after) = (&edit.before, &edit.after);
+        let is_insertion_at_end = before.is_empty() && before.start == span.end;
+        if before.start >= span.end && !is_insertion_at_end {
+            break;
+        }
+        end = if before.end <= span.end { span.end - before.end + after.end } else { after.end };
+    }
+    start..end.max(start)
+}
+
+fn touches(edit: &Edit, span: &Range<usize>) -> bool {
+    if edit.before.is_empty() || span.is_empty() {
+        return edit.before.start <= span.end && span.start <= edit.before.end;
+    }
+    edit.before.start < span.end && span.start < edit.before.end
+}
+
+/// A region in the four versions.
+struct Parts<'p, 'a> {
+    base: &'p [Line<'a>],
+    fork: &'p [Line<'a>],
+    upstream: &'p [Line<'a>],
+    result: &'p [Line<'a>],
+}
+
+/// Lines of the whole texts, to find lines that were moved.
+struct WholeTexts<'a> {
+    fork: Counts<'a>,
+    upstream: Counts<'a>,
+    result: Counts<'a>,
+    /// Git's merge, with both versions of every conflict.
+    merged: Counts<'a>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Fork,
+    Upstream,
+}
+
+impl<'a> WholeTexts<'a> {
+    fn of(&self, side: Side) -> &Counts<'a> {
+        match side {
+            Side::Fork => &self.fork,
+            Side::Upstream => &self.upstream,
+        }
+    }
+
+    /// Returns whether the result has a line as often as the side, wherever.
+    fn has_elsewhere(&self, side: Side, line: &[u8]) -> bool {
+        let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
+        of(&self.result) >= of(self.of(side))
+    }
+}
+
+/// What became of one hunk.
+#[derive(Debug, Default)]
+struct Hunk {
+    state: HunkState,
+    is_clean: bool,
+    lines_missing: usize,
+    commented_out: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum HunkState {
+    #[default]
+    Taken,
+    Adapted,
+    Dropped,
+}
+
+impl HunkCounts {
+    fn add(&mut self, hunk: &Hunk) {
+        self.hunks += 1;
+        match hunk.state {
+            HunkState::Taken => return,
+            HunkState::Adapted => self.adapted += 1,
+            HunkState::Dropped => {
+                self.dropped += 1;
+                self.dropped_clean += usize::from(hunk.is_clean);
+            }
+        }
+        self.lines_missing += hunk.lines_missing;
+        self.commented_out += hunk.commented_out;
+    }
+}
+
+/// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation.
+fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &WholeTexts<'_>) -> Hunk {
+    let own = match side {
+        Side::Fork => parts.fork,
+        Side::Upstream => parts.upstream,
+    };
+    if !is_touched || parts.result == own {
+        return Hunk { is_clean: true, ..Hunk::default() };
+    }
+    let found =
+        compare_lines(parts.base, own, parts.result, |line| whole.has_elsewhere(side, line));
+    let state = if found.is_dropped() { HunkState::Dropped } else { HunkState::Adapted };
+    found.hunk(state, true)
+}
+
+/// Both sides of a conflict. A side that is not there line by line may be there token by token.
+fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) {
+    let one = |side: Side, own: &[Line<'_>], other: &[Line<'_>]| {
+        if parts.result == own {
+            return Hunk::default();
+        }
+        let elsewhere = |line: &[u8]| whole.has_elsewhere(side, line);
+        let found = compare_lines(parts.base, own, parts.result, elsewhere);
+        if found.is_whole() {
+            return Hunk::default();
+        }
+        if parts.result == other {
+            let is_contained = token_share(parts, own, other) >= 1.0;
+            let state = if is_contained { HunkState::Taken } else { HunkState::Dropped };
+            return found.hunk(state, false);
+        }
+        let share = token_share(parts, own, other);
+        let state = match () {
+            () if share >= 1.0 && found.commented_out == 0 => HunkState::Taken,
+            () if found.is_dropped() && share < FEW => HunkState::Dropped,
+            () => HunkState::Adapted,
+        };
+        found.hunk(state, false)
+    };
+    (one(Side::Fork, parts.fork, parts.upstream), one(Side::Upstream, parts.upstream, parts.fork))
+}
+
+/// Share of a side's change below which the change counts as dropped.
+const FEW: f64 = 0.1;
+
+/// How much of a change a result has, by lines.
+#[derive(Default)]
+struct LinesFound {
+    /// Lines that the change adds or removes.
+    changed: usize,
+    missing: usize,
+    commented_out: usize,
+}
+
+impl LinesFound {
+    fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Returns whether at most a tenth of the change is there.
+    fn is_dropped(&self) -> bool {
+        self.missing > 0 && (self.changed - self.missing) * 10 <= self.changed
+    }
+
+    fn hunk(&self, state: HunkState, is_clean: bool) -> Hunk {
+        let (lines_missing, commented_out) = (self.missing, self.commented_out);
+        Hunk { state, is_clean, lines_missing, commented_out }
+    }
+}
+
+fn compare_lines(
+    base: &[Line<'_>],
+    own: &[Line<'_>],
+    result: &[Line<'_>],
+    elsewhere: impl Fn(&[u8]) -> bool,
+) -> LinesFound {
+    let (base, own) = (count(base), count(own));
+    let here = count(result);
+    let comments: Counts<'_> =
+        count(&result.iter().filter_map(|line| uncommented(line)).collect::<Vec<_>>());
+    let of = |counts: &Counts<'_>, line: &[u8]| counts.get(line).copied().unwrap_or_default();
+    let mut all = [LinesFound::default(), LinesFound::default()];
+    let names = base.keys().chain(own.keys().filter(|line| !base.contains_key(*line)));
+    for &line in names {
+        let (before, after, now) = (of(&base, line), of(&own, line), of(&here, line));
+        if before == after {
+            continue;
+        }
+        let found = &mut all[usize::from(has_words(line))];
+        found.changed += before.abs_diff(after);
+        if after > before {
+            let lacking = (after - before).min(after.saturating_sub(now));
+            if lacking > 0 && !elsewhere(line) {
+                found.missing += lacking;
+                found.commented_out += lacking.min(of(&comments, line.trim_ascii()));
+            }
+        } else {
+            found.missing += (before - after).min(now.saturating_sub(after));
+        }
+    }
+    let [without_words, with_words] = all;
+    // Braces and empty lines tell something only if the change has nothing else.
+    if with_words.changed > 0 { with_words } else { without_words }
+}
+
+/// Share of the tokens that a side added or removed and that the result follows. Comments of the result are no code.
+fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> f64 {
+    let known = [count(parts.base), count(own), count(other)];
+    let is_known = |line: &Line<'_>| known.iter().any(|version| version.contains_key(line));
+    let code = parts.result.iter().filter(|line| is_known(line) || uncommented(line).is_none());
+    let result = count_tokens(code);
+    let (base, other) = (count_tokens(parts.base), count_tokens(other));
+    let own = count_tokens(own);
+    let of = |counts: &Counts<'_>, token: &[u8]| counts.get(token).copied().unwrap_or_default();
+    let (mut changed, mut followed) = (0, 0);
+    for &token in own.keys().chain(base.keys().filter(|token| !own.contains_key(*token))) {
+        let (before, after) = (of(&base, token), of(&own, token));
+        let (rest, now) = (of(&other, token), of(&result, token));
+        if after > before {
+            changed += after - before;
+            followed += (after - before).min(now.saturating_sub(before.min(rest)));
+        } else if before > after {
+            changed += before - after;
+            followed += (before - after).min(before.max(rest).saturating_sub(now));
+        }
+    }
+    if changed == 0 { 1.0 } else { followed as f64 / changed as f64 }
+}
+
+fn resolution_of(parts: &Parts<'_, '_>, fork: &Hunk, upstream: &Hunk) -> ConflictResolution {
+    let is_taken = |hunk: &Hunk| hunk.state == HunkState::Taken;
+    match () {
+        () if parts.result == parts.fork => ConflictResolution::Ours,
+        () if parts.result == parts.upstream => ConflictResolution::Theirs,
+        () if is_taken(fork) && is_taken(upstream) => ConflictResolution::Both,
+        () => ConflictResolution::New,
+    }
+}
+
+/// Several conflicts of a file: alike, some of each side, or something new.
+fn sum_up(resolutions: &[ConflictResolution]) -> Option<ConflictResolution> {
+    let first = *resolutions.first()?;
+    if resolutions.iter().all(|one| *one == first) {
+        return Some(first);
+    }
+    let is_new = resolutions.contains(&ConflictResolution::New);
+    Some(if is_new { ConflictResolution::New } else { ConflictResolution::Both })
+}
+
+/// Lines of nobody: new in the result, or gone although neither side touched them.
+fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>) {
+    for (line, &now) in &whole.result {
+        let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
+        let known = of(&whole.merged).max(of(&whole.fork)).max(of(&whole.upstream));
+        let new = now.saturating_sub(known);
+        account.lines_added += if has_words(line) { new } else { 0 };
+        account.turns_off |= new > 0 && turns_off(line);
+    }
+    for (line, &wanted) in &whole.merged {
+        let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
+        let least = wanted.min(of(&whole.fork)).min(of(&whole.upstream));
+        if has_words(line) {
+            account.lines_removed += least.saturating_sub(of(&whole.result));
+        }
+    }
+}
+
+/// A line without the sign that makes it a comment; `None` if it is no comment.
+fn uncommented(line: &[u8]) -> Option<&[u8]> {
+    const SIGNS: [&[u8]; 10] =
+        [b"//", b"#", b"--", b"/*", b"<!--", b";", b"%", b"*", b"'", b"REM "];
+    const ENDS: [&[u8]; 2] = [b"*/", b"-->"];
+    let line = line.trim_ascii();
+    let rest = SIGNS.iter().find_map(|sign| line.strip_prefix(*sign))?;
+    let rest = rest.trim_ascii_start();
+    let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+    let rest = ENDS.iter().find_map(|end| rest.strip_suffix(*end)).unwrap_or(rest);
+    Some(rest.trim_ascii())
+}
+
+/// Beginnings of lines that turn off the code behind them.
+fn turns_off(line: &[u8]) -> bool {
+    const STARTS: [&[u8]; 14] = [
+        b"#if 0",
+        b"#if false",
+        b"#ifdef 0",
+        b"if False",
+        b"if false",
+        b"if (false",
+        b"if (0",
+        b"if 0",
+        b"/*",
+        b"<!--",
+        b"\"\"\"",
+        b"'''",
+        b"=begin",
+        b"#[cfg(any())]",
+    ];
+    let line = line.trim_ascii();
+    STARTS.iter().any(|start| line.starts_with(start))
+}
+
+fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {
+    let mut counts = Counts::new();
+    for line in lines {
+        *counts.entry(line).or_default() += 1;
+    }
+    counts
+}
+
+fn count_tokens<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Counts<'a> {
+    let mut counts = Counts::new();
+    for token in lines.into_iter().flat_map(|line| dark_tokens(line)) {
+        *counts.entry(token).or_default() += 1;
+    }
+    counts
+}
+
+fn has_words(line: &[u8]) -> bool {
+    line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
+}
+
+/// Lines of each version of a conflict that are shown.
+const LINES_SHOWN: usize = 30;
+
+/// Bytes of all conflicts of a file that are shown.
+const BYTES_SHOWN: usize = 4096;
+
+fn render_conflict(text: &mut String, parts: &Parts<'_, '_>) {
+    if text.len() > BYTES_SHOWN {
+        return;
+    }
+    let versions = [
+        ("<<<<<<< fork", parts.fork),
+        ("||||||| merge base", parts.base),
+        ("======= upstream", parts.upstream),
+        (">>>>>>> result", parts.result),
+    ];
+    for (title, lines) in versions {
+        text.push_str(title);
+        text.push('\n');
+        for line in lines.iter().take(LINES_SHOWN) {
+            let line: String = String::from_utf8_lossy(line).chars().take(300).collect();
+            text.push_str(&line);
+            text.push('\n');
+        }
+        let more = lines.len().saturating_sub(LINES_SHOWN);
+        if more > 0 {
+            text.push_str(&format!("… {more} more lines\n"));
+        }
+    }
+    text.push('\n');
+}
