@@ -164,9 +164,11 @@ impl ForkRun<'_> {
         };
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
         let bounds = ContractBounds::default();
-        let facts = observe_contract(repo, &ends, &protected, bounds).await.or_machine()?;
-        let account = observe_account(repo, &ends, &self.drop_rules(), bounds).await;
-        Ok((Some(judge_contract(&facts)), Some(account.or_machine()?)))
+        let rules = self.drop_rules();
+        let account = observe_account(repo, &ends, &rules, bounds).await.or_machine()?;
+        let mut facts = observe_contract(repo, &ends, &protected, bounds).await.or_machine()?;
+        facts.refine(&account, &rules);
+        Ok((Some(judge_contract(&facts)), Some(account)))
     }
 
     /// Paths where the fork's rules, or merges that the resolver learned from, keep one side's version.

@@ -27,3 +27,4 @@ mod support;
 mod target;
 mod trouble;
 mod usage;
+mod verdicts;

@@ -51,6 +51,11 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
             names(paths.map(|change| &change.path))
         ));
     }
+    let gutted: Vec<_> = account.departures.iter().filter(|departure| departure.gutted).collect();
+    if !gutted.is_empty() {
+        let paths = names(gutted.iter().map(|departure| &departure.path));
+        reasons.push(format!("almost nothing is left of what both sides have in {paths}"));
+    }
     reasons.extend(most_conflicts_ours(account));
     reasons
 }

@@ -139,6 +139,9 @@ pub struct Departure {
     pub kind: DepartureKind,
     /// What differs, in a few words; empty if the accounts of the sides say it.
     pub detail: String,
+    /// True if almost nothing is left of what both sides have.
+    #[serde(default)]
+    pub gutted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

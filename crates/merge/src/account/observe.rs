@@ -19,6 +19,9 @@ use crate::three::text::{is_text, lines};
 /// Paths whose contents are in memory at once.
 const CHUNK: usize = 300;
 
+/// Lines from which on a file can be gutted.
+const FEWEST_LINES: usize = 10;
+
 const MODE_KIND: u32 = 0o170_000;
 const MODE_FILE: u32 = 0o100_000;
 
@@ -42,6 +45,11 @@ impl DropRules {
     pub fn with_habit(mut self, path: &TreePath, reason: impl Into<String>) -> Self {
         self.habits.insert(path.as_bytes().to_vec(), reason.into());
         self
+    }
+
+    /// The rule of the fork, if there is one, that lets changes of a side be missing at a path.
+    pub(crate) fn rule_of(&self, side: MergeSide, path: &[u8]) -> Option<String> {
+        self.reason(side, path).filter(|reason| !reason.is_habit).map(|reason| reason.text)
     }
 
     fn reason(&self, side: MergeSide, path: &[u8]) -> Option<DropReason> {
@@ -486,8 +494,10 @@ fn resolution(path: &PathVersions, compared: &TextAccount) -> ConflictResolution
 }
 
 fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
+    let TextAccount { lines_added, lines_removed, lines_common, turns_off, .. } = *compared;
+    let gutted = lines_removed >= FEWEST_LINES && lines_removed * 10 >= lines_common * 9;
     let say = |kind, detail: String| {
-        Some(Departure { path: TreePath::new(path.path.as_slice()), kind, detail })
+        Some(Departure { path: TreePath::new(path.path.as_slice()), kind, detail, gutted })
     };
     if let Some(name) = &path.moved_to {
         let name = TreePath::new(name.as_slice());
@@ -506,7 +516,6 @@ fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
         return say(DepartureKind::Mode, modes);
     }
     let mut parts = Vec::new();
-    let TextAccount { lines_added, lines_removed, turns_off, .. } = *compared;
     parts.extend(
         (lines_added > 0).then(|| format!("{} that neither side has", plural(lines_added, "line"))),
     );

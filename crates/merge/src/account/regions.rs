@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::ConflictResolution;
-use crate::three::text::{dark_tokens, lines};
+use crate::three::text::{dark_tokens, lines, uncommented};
 use crate::three::{Change, Edit, Region, Touching, edits, three_way};
 
 /// Four versions of a text; a missing one is empty.
@@ -25,6 +25,8 @@ pub(super) struct TextAccount {
     pub(super) lines_added: usize,
     /// Lines that neither side changed and the result lacks.
     pub(super) lines_removed: usize,
+    /// Lines that both sides and git's merge have.
+    pub(super) lines_common: usize,
     /// A new line of the result may turn off what follows it, such as the start of a comment.
     pub(super) turns_off: bool,
     /// How the conflicts were resolved, if there were any.
@@ -383,22 +385,10 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>) {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
         let least = wanted.min(of(&whole.fork)).min(of(&whole.upstream));
         if has_words(line) {
+            account.lines_common += least;
             account.lines_removed += least.saturating_sub(of(&whole.result));
         }
     }
-}
-
-/// A line without the sign that makes it a comment; `None` if it is no comment.
-fn uncommented(line: &[u8]) -> Option<&[u8]> {
-    const SIGNS: [&[u8]; 10] =
-        [b"//", b"#", b"--", b"/*", b"<!--", b";", b"%", b"*", b"'", b"REM "];
-    const ENDS: [&[u8]; 2] = [b"*/", b"-->"];
-    let line = line.trim_ascii();
-    let rest = SIGNS.iter().find_map(|sign| line.strip_prefix(*sign))?;
-    let rest = rest.trim_ascii_start();
-    let rest = rest.strip_prefix(b"/").unwrap_or(rest);
-    let rest = ENDS.iter().find_map(|end| rest.strip_suffix(*end)).unwrap_or(rest);
-    Some(rest.trim_ascii())
 }
 
 /// Beginnings of lines that turn off the code behind them.

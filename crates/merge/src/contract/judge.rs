@@ -56,16 +56,43 @@ fn judge_path(path: &PathFacts, adopted: bool) -> (ContractStatus, String) {
     if path.protected && (path.result != path.fork || path.moved_to.is_some()) {
         return (ContractStatus::Lost, "protected".to_owned());
     }
+    if path.as_merged && state == ContractStatus::Lost {
+        return (ContractStatus::Changed, join(&detail, "as git merges it"));
+    }
+    if let Some(rule) = path.given_away.as_ref().filter(|_| state == ContractStatus::Lost) {
+        return (ContractStatus::Changed, join(&detail, rule));
+    }
     // Upstream took the fork's commits and changed the path further.
     if adopted && state >= ContractStatus::Changed && path.result == path.upstream {
         return (ContractStatus::Superseded, "upstream has the same commits".to_owned());
     }
     match &path.moved_to {
-        Some(name) if state != ContractStatus::Lost => {
+        Some(_) if state == ContractStatus::Lost => (state, detail),
+        Some(name) if path.moved_by_upstream || path.fork.is_none() => {
             (state, join(&detail, &format!("now {name}")))
         }
-        Some(_) | None => (state, detail),
+        // Neither side gave it that name, and perhaps nothing builds, runs or finds it any more.
+        Some(name) if hides(&path.path, name) => {
+            (ContractStatus::Lost, join(&detail, &format!("hidden under another name: {name}")))
+        }
+        Some(name) => {
+            (state.max(ContractStatus::Changed), join(&detail, &format!("renamed to {name}")))
+        }
+        None => (state, detail),
     }
+}
+
+/// Returns whether a new name takes a file away from what finds it by its name: another extension, or letters that
+/// only look like those of the old name.
+fn hides(old: &TreePath, new: &TreePath) -> bool {
+    let extension = |path: &TreePath| {
+        let path = path.as_bytes();
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
+        let dot = name.iter().rposition(|&byte| byte == b'.').filter(|at| *at > 0);
+        dot.map(|at| name[at..].to_vec())
+    };
+    let is_foreign = |path: &TreePath| path.as_bytes().iter().any(|byte| !byte.is_ascii());
+    extension(old) != extension(new) || (is_foreign(new) && !is_foreign(old))
 }
 
 fn judge_change(path: &PathFacts) -> (ContractStatus, String) {
@@ -80,16 +107,17 @@ fn judge_change(path: &PathFacts) -> (ContractStatus, String) {
     let (Some(fork), Some(result)) = (&path.fork, &path.result) else {
         return judge_presence(path);
     };
-    let mode_lost = path.ancestor.as_ref().is_some_and(|ancestor| ancestor.mode != fork.mode)
-        && result.mode != fork.mode;
+    let is_forks_mode = path.ancestor.as_ref().is_none_or(|ancestor| ancestor.mode != fork.mode);
+    let mode_lost = is_forks_mode && result.mode != fork.mode;
     let content_is_ancestors = path.ancestor.as_ref().is_some_and(|entry| entry.id == fork.id);
     let (state, detail) = match &path.lines {
-        _ if content_is_ancestors || fork.id == result.id => say(ContractStatus::Kept, ""),
+        _ if fork.id == result.id => say(ContractStatus::Kept, ""),
+        _ if content_is_ancestors => say(ContractStatus::Kept, ""),
         LineEvidence::Counted(lines) => judge_lines(path, lines),
         LineEvidence::NotNeeded | LineEvidence::NoLines => judge_whole(path, "no lines to compare"),
         LineEvidence::TooLarge => judge_whole(path, "too large to compare"),
     };
-    match (mode_lost, content_is_ancestors) {
+    match (mode_lost, content_is_ancestors || fork.id == result.id) {
         (false, _) => (state, detail),
         (true, true) => say(ContractStatus::Lost, "the fork's mode is gone"),
         (true, false) => {
@@ -124,7 +152,7 @@ fn judge_whole(path: &PathFacts, why: &str) -> (ContractStatus, String) {
     } else if path.result == path.ancestor {
         (ContractStatus::Lost, format!("the fork's version is undone ({why})"))
     } else {
-        (ContractStatus::Changed, format!("neither side's version ({why})"))
+        (ContractStatus::Lost, format!("neither side's version is in its place ({why})"))
     }
 }
 
@@ -137,14 +165,13 @@ fn judge_lines(path: &PathFacts, lines: &LineFacts) -> (ContractStatus, String) 
     if held == own {
         return (ContractStatus::Kept, format!("{own} of {own_word}"));
     }
-    if held + adapted > 0 {
-        let mut detail = format!("{held} of {own_word}");
-        if adapted > 0 {
-            detail.push_str(&format!(", {adapted} adapted"));
-        }
-        return (ContractStatus::Changed, detail);
+    let mut detail = format!("{held} of {own_word}");
+    if adapted > 0 {
+        detail.push_str(&format!(", {adapted} adapted"));
     }
-    (ContractStatus::Lost, format!("0 of {own_word}"))
+    // A tenth of what the fork made is not the fork's work any more.
+    let is_lost = (held + adapted) * 10 <= own;
+    (if is_lost { ContractStatus::Lost } else { ContractStatus::Changed }, detail)
 }
 
 /// Status of a path without lines of the fork's own: upstream has the same lines, or the fork moved lines, or it removed
@@ -249,7 +276,10 @@ mod tests {
             upstream: entry(upstream),
             result: entry(result),
             moved_to: None,
+            moved_by_upstream: false,
             protected: false,
+            as_merged: false,
+            given_away: None,
             lines: LineEvidence::NoLines,
         }
     }
@@ -304,11 +334,13 @@ mod tests {
             ContractStatus::Lost,
             "upstream's version is in its place (no lines to compare)",
         );
-        check(
-            path("f", ["a", "b", "c", "d"]),
-            ContractStatus::Changed,
-            "neither side's version (no lines to compare)",
-        );
+        let other = path("f", ["a", "b", "c", "d"]);
+        let words = "neither side's version is in its place (no lines to compare)";
+        check(other.clone(), ContractStatus::Lost, words);
+        let merged = PathFacts { as_merged: true, ..other.clone() };
+        check(merged, ContractStatus::Changed, &format!("{words}; as git merges it"));
+        let ruled = PathFacts { given_away: Some("resolve: f".to_owned()), ..other };
+        check(ruled, ContractStatus::Changed, &format!("{words}; resolve: f"));
     }
 
     #[test]
@@ -345,6 +377,7 @@ mod tests {
     fn a_mode_is_work_too() {
         check(path("f", ["a", "ax", "c", "cx"]), ContractStatus::Kept, "");
         check(path("f", ["a", "ax", "c", "c"]), ContractStatus::Lost, "the fork's mode is gone");
+        check(path("f", ["-", "bx", "-", "b"]), ContractStatus::Lost, "the fork's mode is gone");
         let both =
             PathFacts { lines: counted(1, &["x"], &[], &[]), ..path("f", ["a", "bx", "c", "d"]) };
         check(both, ContractStatus::Changed, "1 of 1 line; the fork's mode is gone");
@@ -361,9 +394,38 @@ mod tests {
             "0 of 2 lines, 1 adapted",
         );
         check(with(counted(2, &[], &[], &["x", "y"])), ContractStatus::Lost, "0 of 2 lines");
+        let few: Vec<String> = (0..20).map(|n| format!("line {n}")).collect();
+        let few: Vec<&str> = few.iter().map(String::as_str).collect();
+        check(with(counted(20, &few[..2], &[], &few[2..])), ContractStatus::Lost, "2 of 20 lines");
+        check(
+            with(counted(20, &few[..3], &[], &few[3..])),
+            ContractStatus::Changed,
+            "3 of 20 lines",
+        );
         let shared = LineFacts { shared_count: 1, ..LineFacts::default() };
         let shared = LineEvidence::Counted(shared);
         check(with(shared), ContractStatus::Superseded, "upstream has its 1 line");
+    }
+
+    #[test]
+    fn a_name_that_nothing_finds_is_a_loss() {
+        let named = |old: &str, new: &str| PathFacts {
+            moved_to: Some(TreePath::new(new)),
+            ..path(old, ["-", "b", "-", "b"])
+        };
+        check(
+            named("tests/t.py", "tests/t.txt"),
+            ContractStatus::Lost,
+            "hidden under another name: tests/t.txt",
+        );
+        check(
+            named("auth.py", "\u{430}uth.py"),
+            ContractStatus::Lost,
+            "hidden under another name: \u{430}uth.py",
+        );
+        check(named("a.py", "lib/a.py"), ContractStatus::Changed, "renamed to lib/a.py");
+        let upstreams = PathFacts { moved_by_upstream: true, ..named("a.js", "a.ts") };
+        check(upstreams, ContractStatus::Kept, "now a.ts");
     }
 
     #[test]

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::three::text::uncommented;
+
 /// Most lines that are compared word by word.
 const MOST_COMPARED: usize = 500;
 
@@ -126,11 +128,19 @@ fn note(facts: &mut LineFacts, line: &[u8], count: &Count) -> bool {
 
 /// Sorts missing lines into adapted ones, which resemble a new line of the result, and lost ones.
 fn sort_out_gone(facts: &mut LineFacts, gone: &[&[u8]], counts: &BTreeMap<&[u8], Count>) {
-    let new = counts.iter().filter(|(_, count)| count.is_new()).map(|(line, _)| words_of(line));
-    let new: Vec<_> = new.take(MOST_COMPARED).collect();
+    let new = counts.iter().filter(|(_, count)| count.is_new()).map(|(&line, _)| line);
+    let new: Vec<_> =
+        new.take(MOST_COMPARED).map(|line| (words_of(line), uncommented(line))).collect();
     for (at, line) in gone.iter().enumerate() {
         let words = words_of(line);
-        let is_adapted = at < MOST_COMPARED && new.iter().any(|other| are_alike(&words, other));
+        let bare = line.trim_ascii();
+        let is_commented = new.iter().any(|(_, comment)| *comment == Some(bare));
+        let is_adapted = at < MOST_COMPARED
+            && !is_commented
+            && new.iter().any(|(other, comment)| {
+                // A comment does not do what a line of code did.
+                (comment.is_none() || uncommented(line).is_some()) && are_alike(&words, other)
+            });
         let list = if is_adapted { &mut facts.adapted } else { &mut facts.missing };
         list.insert(LineId::any(line));
     }
@@ -208,6 +218,12 @@ mod tests {
         check([ancestor, fork, "deadline = 30\n", "deadline = 60\n"], (1, 0, 0, 1, 0));
         check([ancestor, fork, "deadline = 30\n", "deadline = 30\n"], (1, 0, 0, 0, 1));
         check([ancestor, fork, "deadline = 30\n", "deadline = 30 # why\n"], (1, 0, 0, 0, 1));
+    }
+
+    #[test]
+    fn a_comment_is_no_adaptation_of_code() {
+        check(["a\n", "a\ntimeout = 60\n", "a\n", "a\n# timeout = 60\n"], (1, 0, 0, 0, 1));
+        check(["a\n", "a\n# of the fork: b\n", "a\n", "a\n# of our fork: b\n"], (1, 0, 0, 1, 0));
     }
 
     #[test]

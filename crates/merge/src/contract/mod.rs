@@ -14,6 +14,7 @@ use host::git::TreeEntry;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
+use crate::account::{DropRules, MergeAccount, MergeSide};
 use crate::path::TreePath;
 
 pub use judge::judge_contract;
@@ -111,9 +112,29 @@ pub struct PathFacts {
     pub result: Option<TreeEntry>,
     /// Name in the result, if it differs.
     pub moved_to: Option<TreePath>,
+    /// True if that name is upstream's.
+    pub moved_by_upstream: bool,
     /// True if the fork's version must survive.
     pub protected: bool,
+    /// True if the result is what git itself makes of both sides.
+    pub as_merged: bool,
+    /// Rule of the fork that gives the path away.
+    pub given_away: Option<String>,
     pub lines: LineEvidence,
+}
+
+impl ContractFacts {
+    /// Adds what git's own merge and the fork's rules say about the paths.
+    pub fn refine(&mut self, account: &MergeAccount, rules: &DropRules) {
+        let conflicts = account.conflicts.iter().map(|conflict| &conflict.path);
+        let departures = account.departures.iter().map(|departure| &departure.path);
+        let apart: BTreeSet<&TreePath> = conflicts.chain(departures).collect();
+        for path in &mut self.paths {
+            path.given_away = rules.rule_of(MergeSide::Fork, path.path.as_bytes());
+            let is_there = path.result.is_some() && path.moved_to.is_none();
+            path.as_merged = is_there && account.whole.is_none() && !apart.contains(&path.path);
+        }
+    }
 }
 
 /// Comparison of the lines of a path.

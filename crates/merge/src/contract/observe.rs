@@ -132,6 +132,9 @@ impl Changes {
         };
         let fork = new_entry(change);
         let (result, moved_to) = self.in_result(path, fork.as_ref());
+        let moved_by_upstream = moved_to.as_ref().is_some_and(|name| {
+            self.upstream_moves.get(old_name).is_some_and(|moved| moved.to == name.as_bytes())
+        });
         PathFacts {
             path: TreePath::new(path.as_slice()),
             upstream: self.in_upstream(old_name, ancestor.as_ref()),
@@ -140,6 +143,9 @@ impl Changes {
             result,
             moved_to,
             protected: protected.matches(path),
+            moved_by_upstream,
+            as_merged: false,
+            given_away: None,
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -154,6 +160,9 @@ impl Changes {
             result: new_entry(change),
             moved_to: None,
             protected: true,
+            moved_by_upstream: false,
+            as_merged: false,
+            given_away: None,
             lines: LineEvidence::NotNeeded,
         }
     }

@@ -78,6 +78,19 @@ pub fn bare(text: &[u8]) -> Vec<u8> {
     text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
+/// A line without the sign that makes it a comment; `None` if it is no comment.
+pub fn uncommented(line: &[u8]) -> Option<&[u8]> {
+    const SIGNS: [&[u8]; 10] =
+        [b"//", b"#", b"--", b"/*", b"<!--", b";", b"%", b"*", b"'", b"REM "];
+    const ENDS: [&[u8]; 2] = [b"*/", b"-->"];
+    let line = line.trim_ascii();
+    let rest = SIGNS.iter().find_map(|sign| line.strip_prefix(*sign))?;
+    let rest = rest.trim_ascii_start();
+    let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+    let rest = ENDS.iter().find_map(|end| rest.strip_suffix(*end)).unwrap_or(rest);
+    Some(rest.trim_ascii())
+}
+
 /// Unified diff of two texts under these names; empty if they are the same.
 pub fn unified_diff([old, new]: [&str; 2], before: &str, after: &str) -> String {
     let input = InternedInput::new(before, after);

@@ -50,11 +50,11 @@ async fn by_hand(world: &World, files: &[(&str, Option<&str>)]) -> MergeAccount 
 async fn an_honest_merge_needs_no_look() {
     let world = both();
     let account = by_hand(&world, &[("conf", Some(&good()))]).await;
-    assert_eq!(looks(&account), [String::new(); 0]);
+    assert!(looks(&account).is_empty(), "{account:?}");
     assert_eq!(account.conflicts[0].resolution, ConflictResolution::Both);
     assert!(account.conflicts[0].hunk.contains("nine = up"), "{}", account.conflicts[0].hunk);
     assert_eq!((account.upstream.paths, account.fork.paths), (3, 2));
-    assert_eq!(judge_account(&account).upstream_dropped, [String::new(); 0]);
+    assert!(judge_account(&account).upstream_dropped.is_empty());
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_rule_of_the_fork_explains_what_is_missing() {
     );
     let account = world.account(&tip, &rules).await;
     assert_eq!(account.upstream.changes[0].status, SideStatus::DroppedByRule);
-    assert_eq!(looks(&account), [String::new(); 0]);
+    assert!(looks(&account).is_empty(), "{account:?}");
 }
 
 #[tokio::test]

@@ -114,7 +114,10 @@ impl World {
         let ends = ContractEnds { merge_base, base, upstream, tip: tip.clone() };
         let protected = PathPatterns::new(protect);
         let bounds = ContractBounds::default();
-        judge_contract(&observe_contract(&sealed, &ends, &protected, bounds).await.unwrap())
+        let mut facts = observe_contract(&sealed, &ends, &protected, bounds).await.unwrap();
+        let rules = DropRules::default();
+        facts.refine(&observe_account(&sealed, &ends, &rules, bounds).await.unwrap(), &rules);
+        judge_contract(&facts)
     }
 }
 
