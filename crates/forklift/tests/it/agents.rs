@@ -12,6 +12,9 @@ use testkit::tree::holding;
 use crate::support::Person;
 
 /// The folder below which `forklift agents install` has put the programs, as XDG_DATA_HOME.
+/// Merges upstream and keeps the lines of both sides.
+const MERGE_BOTH: &str = "mkdir -p .git/info && echo '* merge=union' > .git/info/attributes && git merge --no-edit upstream/main";
+
 const AGENTS_VARIABLE: &str = "BOTTLEWORKS_TEST_AGENTS";
 
 /// The key that must never be found inside.
@@ -164,14 +167,9 @@ fn key_is_nowhere(scene: &Scene) {
 
 /// A failing tool is the agent's business, and it goes on.
 fn survives_a_failing_tool(agent: &Agent) {
-    let Some(scene) = Scene::new(
-        agent,
-        vec![
-            Turn::shell("exit 3"),
-            Turn::shell("git merge --no-edit -X ours upstream/main"),
-            Turn::text("done"),
-        ],
-    ) else {
+    let Some(scene) =
+        Scene::new(agent, vec![Turn::shell("exit 3"), Turn::shell(MERGE_BOTH), Turn::text("done")])
+    else {
         return;
     };
     let output = scene.run(agent, &[]);
@@ -188,7 +186,7 @@ fn tells_of_a_refused_key(agent: &Agent) {
 
 /// A server that stumbles twice is asked again.
 fn asks_again_after_errors(agent: &Agent) {
-    let merge = Turn::shell("git merge --no-edit -X ours upstream/main");
+    let merge = Turn::shell(MERGE_BOTH);
     let Some(scene) = Scene::new(agent, vec![Turn::fail_first(2, 500, merge), Turn::text("done")])
     else {
         return;
@@ -210,7 +208,7 @@ fn ignores_the_repositorys_configuration(agent: &Agent) {
     let Some(scene) = Scene::new(
         agent,
         vec![
-            Turn::shell("git merge --no-edit -X ours upstream/main"),
+            Turn::shell(MERGE_BOTH),
             Turn::shell(
                 "ls /tmp/hostile-* /harness-state/hostile-* 2>/dev/null || echo nothing ran",
             ),

@@ -157,7 +157,7 @@ fn mergiraf_is_asked_in_a_box_and_its_answer_reaches_the_agent_with_its_version(
     let Some(folder) = program.parent() else { return missing("mergiraf", "it has no folder") };
     person.hermetic = person.hermetic.with_path(folder);
     let script = "[[step]]\nrun = '''cp /harness-state/conflicts.md /harness-state/seen
-git checkout -q --ours src.rs && git add -A && git commit -q --no-edit || git merge -q --no-edit -X ours upstream/main'''\n";
+sed -i '/^[<=>|]\\{7\\}/d' src.rs && git add -A && git commit -q --no-edit || { mkdir -p .git/info && echo '* merge=union' > .git/info/attributes && git merge --no-edit upstream/main; }'''\n";
     let output = run(&person, script);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let seen = person.only_run().join("harness-state/seen");
@@ -175,8 +175,7 @@ git checkout -q --ours src.rs && git add -A && git commit -q --no-edit || git me
 #[test]
 fn without_mergiraf_nothing_is_asked_and_nothing_fails() {
     let Some(person) = code_in_conflict() else { return };
-    let script =
-        "[[step]]\nrun = \"git merge -q --no-edit -X ours upstream/main || git commit -qam x\"\n";
+    let script = "[[step]]\nrun = \"mkdir -p .git/info && echo '* merge=union' > .git/info/attributes && git merge --no-edit upstream/main\"\n";
     let output = run(&person, script);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(!person.only_run().join("boxes/structure-1").exists());

@@ -104,7 +104,7 @@ fn resolving_never_loses_the_forks_work_unseen() {
 #[test]
 fn no_trust_at_all_leaves_everything_to_the_agent() {
     let Some(person) = two_conflicts(THEIRS) else { return };
-    let script = "[[step]]\nrun = \"test ! -e .git/MERGE_HEAD && git merge -q --no-edit -X ours upstream/main\"\n";
+    let script = "[[step]]\nrun = \"test ! -e .git/MERGE_HEAD && mkdir -p .git/info && echo '* merge=union' > .git/info/attributes && git merge --no-edit upstream/main\"\n";
     let output = run(&person, script, &["--trust", "1"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.metadata("/resolver"), serde_json::Value::Null);

@@ -191,7 +191,7 @@ async fn binary_files_are_compared_by_their_whole() {
     let tip = world.merged_by_hand(&[("logo", Some("\0two"))]);
     assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, ContractStatus::Kept);
     let tip = world.merged_by_hand(&[("logo", Some("\0four"))]);
-    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, ContractStatus::Changed);
+    assert_eq!(path_state(&world.contract(&tip, &[]).await, "logo").0, ContractStatus::Lost);
 }
 
 #[tokio::test]
