@@ -28,6 +28,14 @@ fn add_forms(forms: &mut BTreeSet<String>, value: &str) {
     forms.insert(json_string(value));
     forms.insert(percent_encode(value, b"0123456789ABCDEF"));
     forms.insert(percent_encode(value, b"0123456789abcdef"));
+    forms.insert(hex_encode(value, b"0123456789ABCDEF"));
+    forms.insert(hex_encode(value, b"0123456789abcdef"));
+    forms.extend(base64_forms(value));
+}
+
+/// A secret in base64: alone, and the part that stays the same inside a longer text.
+pub(super) fn base64_forms(value: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::new();
     for alphabet in [STANDARD, URL_SAFE] {
         let encoded = base64_encode(value.as_bytes(), alphabet);
         let padding = "=".repeat((4 - encoded.len() % 4) % 4);
@@ -40,6 +48,12 @@ fn add_forms(forms: &mut BTreeSet<String>, value: &str) {
             }
         }
     }
+    forms
+}
+
+pub(super) fn hex_encode(value: &str, hex: &[u8; 16]) -> String {
+    let digits = |byte: u8| [hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]];
+    value.bytes().flat_map(digits).map(char::from).collect()
 }
 
 /// Strips quotes: secrets files are literal, yet many are written by hand as shell scripts.

@@ -1,13 +1,15 @@
 //! The redactor of every byte that goes to a log, a record, a terminal or a forge.
 //!
-//! It replaces the exact secrets of this run (plain, in base64, percent-encoded, inside JSON) and the shapes of
+//! It replaces the exact secrets of this run (plain, in base64, in hex, percent-encoded, inside JSON) and the shapes of
 //! well-known tokens with `***`. All matches are gathered before any is replaced, so that no secret hides behind another
 //! that overlaps it.
 
 mod form;
+mod mask;
 mod shape;
 mod stream;
 
+pub use mask::{MaskingStream, SecretMask};
 pub use stream::RedactingStream;
 
 use crate::secret::{MASK, Secret};
@@ -148,6 +150,11 @@ mod tests {
     fn encoded_forms_of_a_secret_are_replaced() {
         check(&["p@ss/w:rd"], "p%40ss%2Fw%3Ard p%40ss%2fw%3ard", "*** ***");
         check(&["say \"hi\"\\"], r#"{"k":"say \"hi\"\\"}"#, r#"{"k":"***"}"#);
+    }
+
+    #[test]
+    fn hex_of_a_secret_is_replaced() {
+        check(&["hunter2J"], "68756e746572324a 68756E746572324A", "*** ***");
     }
 
     #[test]
