@@ -1,8 +1,6 @@
-//! Replacement of keys in the headers of a call.
+//! Replacement of keys in the headers of a call, and removal of headers that could change what the call is.
 
-use hyper::header::{
-    AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
-};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use model::secret::Secret;
 
 use super::spec::AuthStyle;
@@ -11,19 +9,42 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const API_KEY: HeaderName = HeaderName::from_static("api-key");
 
 /// Headers by which a client could authenticate itself or charge another account.
-const STRIPPED: [HeaderName; 11] = [
-    AUTHORIZATION,
-    PROXY_AUTHORIZATION,
-    COOKIE,
-    X_API_KEY,
-    API_KEY,
-    HeaderName::from_static("x-goog-api-key"),
-    HeaderName::from_static("x-auth-token"),
-    HeaderName::from_static("x-amz-security-token"),
-    HeaderName::from_static("openai-organization"),
-    HeaderName::from_static("openai-project"),
-    HeaderName::from_static("x-forwarded-for"),
+const ACCOUNT: [&str; 10] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "x-auth-token",
+    "x-amz-security-token",
+    "openai-organization",
+    "openai-project",
 ];
+
+/// Headers in which servers and gateways look for another method, path, host or sender than the request has.
+const OVERRIDE: [&str; 11] = [
+    "forwarded",
+    "x-http-method",
+    "x-method-override",
+    "x-http-method-override",
+    "x-host",
+    "x-http-host-override",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "client-ip",
+    "true-client-ip",
+];
+const OVERRIDE_PREFIXES: [&str; 4] = ["x-forwarded", "x-original-", "x-rewrite-", "x-envoy-"];
+
+/// Returns whether the box may not send a header. Many servers see no difference between `_` and `-`.
+fn is_stripped(name: &HeaderName) -> bool {
+    let name = name.as_str().replace('_', "-");
+    ACCOUNT.contains(&name.as_str())
+        || OVERRIDE.contains(&name.as_str())
+        || OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// Returns whether a call carries the key that the box was given, in any of the usual headers.
 pub(super) fn shows_key(headers: &HeaderMap, dummy: &str) -> bool {
@@ -43,10 +64,12 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
-/// Removes every key that the client sent and inserts the real one. A key that no header can carry is left
+/// Removes every key and every override that the client sent and inserts the real key. A key that no header can carry is left
 /// out; the store has already refused it.
 pub(super) fn exchange_key(headers: &mut HeaderMap, style: AuthStyle, key: Option<&Secret>) {
-    for name in &STRIPPED {
+    let stripped: Vec<HeaderName> =
+        headers.keys().filter(|name| is_stripped(name)).cloned().collect();
+    for name in stripped {
         headers.remove(name);
     }
     let Some(key) = key else { return };
@@ -118,6 +141,31 @@ mod tests {
         check(AuthStyle::ApiKey, &[("api-key", "real")]);
         check(AuthStyle::Bearer, &[("authorization", "Bearer real")]);
         check(AuthStyle::Both, &[("authorization", "Bearer real"), ("x-api-key", "real")]);
+    }
+
+    #[test]
+    fn what_could_make_it_another_call_goes_in_every_spelling() {
+        let mut map = headers(&[
+            ("x-original-url", "/v1/files"),
+            ("x_original_url", "/v1/files"),
+            ("x-rewrite-url", "/v1/files"),
+            ("x-http-method-override", "DELETE"),
+            ("x-http-method", "DELETE"),
+            ("x-method-override", "DELETE"),
+            ("forwarded", "for=127.0.0.1;host=intra.example"),
+            ("x-forwarded-for", "127.0.0.1"),
+            ("x-forwarded-host", "intra.example"),
+            ("x-forwarded-prefix", "/admin"),
+            ("x_forwarded_proto", "http"),
+            ("x_api_key", "forged"),
+            ("x-stainless-lang", "js"),
+            ("anthropic-beta", "x"),
+            ("session_id", "s"),
+        ]);
+        exchange_key(&mut map, AuthStyle::XApiKey, None);
+        let mut left: Vec<_> = map.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["anthropic-beta", "session_id", "x-stainless-lang"]);
     }
 
     #[test]

@@ -42,17 +42,20 @@ pub(super) fn find_path(
         _ => path,
     };
     // A single model is as harmless as the list of models.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:@.".contains(&byte);
     let is_same = |known: &str| {
-        known == path
-            || known == "/models"
-                && path.strip_prefix("/models/").is_some_and(|name| name.bytes().all(is_plain))
+        known == path || known == "/models" && path.strip_prefix("/models/").is_some_and(is_model)
     };
     ALLOWED_PATHS.iter().find(|known| {
         known.method == *method
             && is_same(known.path)
             && known.api.is_none_or(|api| apis.contains(&api))
     })
+}
+
+/// Returns whether a path segment can be the name of a model. A segment that begins with a dot may lead a server elsewhere.
+fn is_model(segment: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:@.".contains(&byte);
+    !segment.starts_with('.') && segment.bytes().all(is_plain)
 }
 
 #[cfg(test)]
@@ -90,6 +93,10 @@ mod tests {
         }
         check(&Method::GET, "/v1/models/../files", false);
         check(&Method::GET, "/v1/models/a/b", false);
+        for name in [".", "..", "...", ".%2e", "%2e%2e", "%2E.", "..%2f", "..%5c", "..;", "..\\x"] {
+            check(&Method::GET, &format!("/v1/models/{name}"), false);
+            check(&Method::GET, &format!("/models/{name}/"), false);
+        }
         check(&Method::GET, "", false);
     }
 

@@ -11,7 +11,8 @@ use thiserror::Error;
 
 use super::key::KeySource;
 use super::price::Prices;
-use crate::policy::{HostFault, HostName};
+use super::usage::ModelUsage;
+use crate::policy::{HostFault, HostName, port_of};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,7 +53,8 @@ pub enum AuthStyle {
     Both,
 }
 
-/// Caps on the use of the model. Each is checked before a call, so one call may exceed it.
+/// Caps on the use of the model. A call reserves its most before it starts, so that only the answer of a call that runs
+/// alone can exceed a cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caps {
@@ -60,6 +62,18 @@ pub struct Caps {
     pub max_usd: Option<f64>,
     pub max_tokens: Option<u64>,
     pub max_requests: Option<u64>,
+}
+
+impl Caps {
+    /// Returns what is left of the caps for another box of the same run.
+    #[must_use]
+    pub fn less(&self, used: &ModelUsage) -> Self {
+        Self {
+            max_usd: self.max_usd.map(|max| (max - used.usd).max(0.0)),
+            max_tokens: self.max_tokens.map(|max| max.saturating_sub(used.tokens())),
+            max_requests: self.max_requests.map(|max| max.saturating_sub(used.requests)),
+        }
+    }
 }
 
 fn all_apis() -> Vec<WireApi> {
@@ -140,7 +154,7 @@ impl Upstream {
                 .map_err(|fault| SpecError::Host { text: text.to_owned(), fault })?
                 .to_string(),
         };
-        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let port = port_of(authority.as_str(), if tls { 443 } else { 80 }).ok_or_else(wrong)?;
         Ok(Self { tls, host, port, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
@@ -190,9 +204,21 @@ mod tests {
     #[test]
     fn what_is_no_base_address_is_refused() {
         let bad = ["api.example.com", "ftp://x.example", "https://u:p@x.example", "https://", ""];
-        for text in bad.into_iter().chain(["https://x.example/?a=b"]) {
+        for text in bad.into_iter().chain(["https://x.example/?a=b", "https://x.example:99999"]) {
             assert!(Upstream::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_second_box_has_what_the_first_one_left() {
+        let caps = Caps { max_usd: Some(1.0), max_tokens: Some(100), max_requests: None };
+        let used =
+            ModelUsage { usd: 0.25, input: 30, output: 10, requests: 3, ..Default::default() };
+        let left = Caps { max_usd: Some(0.75), max_tokens: Some(60), max_requests: None };
+        assert_eq!(caps.less(&used), left);
+        let all = ModelUsage { usd: 2.0, input: 200, ..Default::default() };
+        assert_eq!(caps.less(&all).max_tokens, Some(0));
+        assert!(ModelUsage::default().reached(&caps.less(&all)).is_some());
     }
 
     #[test]

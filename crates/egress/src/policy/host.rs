@@ -9,6 +9,24 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
+/// Returns the port of an authority, or `default` if it names none. `None` means that it names one that does not exist:
+/// such a request must not be taken for one to the usual port.
+#[must_use]
+pub(crate) fn port_of(authority: &str, default: u16) -> Option<u16> {
+    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    let after_host = match place.rsplit_once(']') {
+        Some((_, after)) => after,
+        None => place.find(':').map_or("", |at| &place[at..]),
+    };
+    if after_host.is_empty() {
+        return Some(default);
+    }
+    // A parser of numbers would also take a sign.
+    let digits = after_host.strip_prefix(':')?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { digits.parse().ok() } else { None }
+}
+
 /// A DNS name: lower case, ASCII, no trailing dot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
@@ -134,6 +152,21 @@ mod tests {
         {
             check(text, Err(HostFault::Malformed));
         }
+    }
+
+    #[test]
+    fn a_port_that_does_not_exist_is_not_the_usual_one() {
+        let check =
+            |authority, expected| assert_eq!(port_of(authority, 80), expected, "{authority}");
+        for authority in ["a.example", "[::1]", "u:p@a.example", ""] {
+            check(authority, Some(80));
+        }
+        check("a.example:8080", Some(8080));
+        check("u:1@a.example:81", Some(81));
+        check("[::1]:82", Some(82));
+        let none =
+            ["a:99999", "a:65536", "a:", "a:x", "a:-1", "a:+80", "a: 80", "a:80:81", "[::1]x"];
+        none.into_iter().for_each(|authority| check(authority, None));
     }
 
     #[test]

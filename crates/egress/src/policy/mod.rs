@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 pub use address::is_public;
+pub(crate) use host::port_of;
 pub use host::{HostFault, HostName};
 pub use profile::{EgressProfile, UnknownProfile};
 pub use refusal::DenyReason;

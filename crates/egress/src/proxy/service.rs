@@ -21,7 +21,7 @@ use super::answer::{ProxyResponse, explain, page};
 use super::shared::ProxyState;
 use super::{forward, tunnel};
 use crate::model_route::{MODEL_PREFIX, route};
-use crate::policy::{DenyReason, EgressProfile, HostFault, HostName};
+use crate::policy::{DenyReason, EgressProfile, HostFault, HostName, port_of};
 use crate::record::{TrafficKind, render_summary};
 
 /// Path prefix of the proxy's own pages.
@@ -105,16 +105,18 @@ async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>) -> ProxyRe
     let uri = request.uri();
     let Some(scheme) = uri.scheme_str() else { return own_page(shared, request).await };
     let host = uri.host().unwrap_or_default().to_owned();
+    let authority = uri.authority().map_or("", Authority::as_str);
+    let Some(port) = port_of(authority, if scheme == "http" { 80 } else { 443 }) else {
+        return refuse_and_note(shared, DenyReason::BadTarget, &host, 0);
+    };
     // Some clients use the proxy to reach the proxy.
     let is_own = host == OWN_HOST || host == Ipv4Addr::LOCALHOST.to_string();
     if is_own && uri.path().starts_with(OWN) {
         return own_page(shared, request).await;
     }
     if scheme != "http" {
-        let port = uri.port_u16().unwrap_or(443);
         return refuse_and_note(shared, DenyReason::Scheme, &host, port);
     }
-    let port = uri.port_u16().unwrap_or(80);
     forward::forward(shared, request, &host, port).await
 }
 
@@ -148,6 +150,7 @@ async fn answer_inside(
 }
 
 fn host_of(authority: &str) -> Option<HostName> {
+    port_of(authority, 0)?;
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     HostName::parse(host).ok()
 }

@@ -221,3 +221,20 @@ async fn a_scheme_and_pages_that_are_not_there() {
     }
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_port_that_does_not_exist() {
+    let server = Server::start(|_| whole("200 OK", "text/plain", &[], "reached")).await;
+    let world = World::start(open_policy(&[server.address])).await;
+    world.names.set("docs.example", &[&server.address.to_string()]);
+    for port in ["99999", "65536", "0", "", "+80", "80x"] {
+        let got = world.get(&format!("http://docs.example:{port}/")).await;
+        assert!(matches!(got.status, 400 | 403), "{port}: {got:?}");
+        let target = format!("docs.example:{port}");
+        assert!(world.connect(&target).await.is_err_and(|got| matches!(got.status, 400 | 403)));
+    }
+    let inside = b"GET /x HTTP/1.1\r\nhost: docs.example:99999\r\nconnection: close\r\n\r\n";
+    let answer = world.ask_through("docs.example:80", inside).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert!(server.seen().is_empty());
+}

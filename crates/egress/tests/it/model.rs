@@ -133,6 +133,31 @@ async fn only_the_calls_of_the_wire_apis_are_passed_on() {
 }
 
 #[tokio::test]
+async fn a_call_stays_the_call_that_was_judged() {
+    let server = Server::start(ok).await;
+    let (_dir, key) = key_file(REAL);
+    let world = World::start_with(policy(&server), Some(spec(&server, key))).await;
+    let tricks = "x-original-url: /v1/files\r\nX_Rewrite_URL: /v1/files\r\nx-http-method-override: DELETE\r\n\
+        forwarded: host=intra.example\r\nx-forwarded-host: intra.example\r\nx-forwarded-proto: http\r\n";
+    let ask = |path: &str| {
+        format!(
+            "GET /-/model{path} HTTP/1.1\r\nhost: x\r\nx-api-key: {DUMMY}\r\n{tricks}\
+             connection: close\r\n\r\n"
+        )
+    };
+    assert_eq!(world.raw(ask("/v1/models/m-1").as_bytes()).await.status, 200);
+    let head = server.seen()[0].head.to_ascii_lowercase();
+    for word in ["url", "override", "forwarded", "intra.example", "/v1/files"] {
+        assert!(!head.contains(word), "{head}");
+    }
+    for name in ["..", ".", "%2e%2e", ".%2e", "%2e%2e%2f", "..%2ffiles", "../files", "..;"] {
+        let got = world.raw(ask(&format!("/v1/models/{name}")).as_bytes()).await;
+        assert!(got.status == 403 && got.body.contains("model_path"), "{name}: {got:?}");
+    }
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
 async fn no_other_host_and_no_private_server_by_accident() {
     let server = Server::start(ok).await;
     let (_dir, key) = key_file(REAL);
