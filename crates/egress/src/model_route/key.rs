@@ -11,6 +11,7 @@ use std::time::Duration;
 use host::process::{RunLimits, run};
 use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
+use model::redact::SecretMask;
 use model::secret::Secret;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -61,6 +62,9 @@ pub struct KeyStore {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FetchedKey {
     pub(crate) secret: Option<Secret>,
+    /// Finds this key and those before it, which a server may still repeat.
+    pub(crate) mask: Arc<SecretMask>,
+    known: Vec<Secret>,
     generation: u64,
 }
 
@@ -96,6 +100,8 @@ impl KeyStore {
 
     async fn fetch_into(&self, held: &mut FetchedKey) -> Result<(), KeyError> {
         held.secret = fetch(&self.source).await?;
+        held.known.extend(held.secret.clone());
+        held.mask = Arc::new(SecretMask::new(&held.known));
         held.generation += 1;
         Ok(())
     }
@@ -224,7 +230,8 @@ mod tests {
         let store = KeyStore::new(KeySource::None);
         let key = store.current().await.unwrap();
         assert!(key.secret.is_none());
-        let held = FetchedKey { secret: Some(Secret::new("hunter2")), generation: 1 };
+        let secret = Some(Secret::new("hunter2"));
+        let held = FetchedKey { known: secret.iter().cloned().collect(), secret, ..key };
         assert!(!format!("{store:?} {held:?}").contains("hunter2"));
     }
 

@@ -2,13 +2,16 @@
 //! inserted on the way.
 //!
 //! The client's key is a dummy that is worthless elsewhere. The route forwards only the calls that the wire
-//! APIs of the agents need, counts their usage from the responses as they pass, and stops at the caps.
+//! APIs of the agents need, reserves the most of each call under the caps, counts its usage from the response as it passes,
+//! and masks the real key in all that comes back.
 
 mod auth;
+mod bound;
 mod key;
 mod path;
 mod price;
 mod quota;
+mod reservation;
 pub(crate) mod route;
 mod spec;
 mod tap;

@@ -29,6 +29,19 @@ impl Prices {
             |price| cost_of(&price, tokens),
         )
     }
+
+    /// Returns the most that a prompt and an answer can cost, whatever the model and whether the prompt is cached.
+    pub(super) fn most(&self, prompt: u64, answer: u64) -> f64 {
+        let count = |input, cache_read, cache_write| TokenCount {
+            input,
+            output: answer,
+            cache_read,
+            cache_write,
+        };
+        let kinds = [count(prompt, 0, 0), count(0, prompt, 0), count(0, 0, prompt)];
+        let costs = self.0.values().flat_map(|price| kinds.map(|kind| cost_of(price, &kind)));
+        costs.fold(0.0, f64::max)
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]

@@ -6,45 +6,57 @@ use std::time::Duration;
 use host::clock;
 use host::tls::load_client_config;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING,
+};
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
+use model::redact::SecretMask;
 use model::wire::WireApi;
 
 use super::MODEL_PREFIX;
 use super::auth::{exchange_key, shows_key};
+use super::bound::CallBound;
 use super::key::{FetchedKey, KeyStore};
 use super::path::{AllowedPath, find_path};
 use super::quota::waiting_until;
+use super::reservation::{Reservation, Reservations};
 use super::spec::ModelRouteSpec;
 use super::tap::{Form, Tap, Tapped};
 use super::usage::Spend;
 use crate::config::EgressError;
 use crate::policy::{DenyReason, EgressProfile};
 use crate::proxy::{
-    EgressAttempt, ProxyResponse, ProxyState, RequestError, Upload, UpstreamFailure,
-    UpstreamResponse, UpstreamRoute, UpstreamTarget, explain_to_model_client, forward_response,
+    CallBody, EgressAttempt, ProxyResponse, ProxyState, RequestError, Upload, UpstreamFailure,
+    UpstreamResponse, UpstreamRoute, UpstreamTarget, explain_to_model_client, forward_masked,
     strip_hop_by_hop,
 };
 use crate::record::TrafficKind;
+use crate::state::EgressState;
 
 #[derive(Debug)]
 pub(crate) struct ModelRoute {
     spec: ModelRouteSpec,
     keys: KeyStore,
     way: UpstreamRoute,
+    reservations: Arc<Reservations>,
 }
 
 impl ModelRoute {
-    pub(crate) async fn open(spec: ModelRouteSpec, keys: KeyStore) -> Result<Self, EgressError> {
+    pub(crate) async fn open(
+        spec: ModelRouteSpec,
+        keys: KeyStore,
+        state: &Arc<EgressState>,
+    ) -> Result<Self, EgressError> {
         spec.check()?;
         let tls = match spec.upstream.tls {
             true => Some(load_client_config(spec.ca_file.clone()).await?),
             false => None,
         };
         let place = UpstreamTarget::Chosen(spec.upstream.host.clone(), spec.upstream.port);
-        Ok(Self { spec, keys, way: UpstreamRoute { place, tls } })
+        let reservations = Reservations::new(spec.caps, spec.prices.clone(), Arc::clone(state));
+        Ok(Self { spec, keys, way: UpstreamRoute { place, tls }, reservations })
     }
 }
 
@@ -59,59 +71,118 @@ pub(crate) async fn answer(shared: &Arc<ProxyState>, request: Request<Incoming>)
         Err(refusal) => return explain_to_model_client(&refusal.into(), (&host, port)),
     };
     match call(shared, request, &mut attempt).await {
-        Ok(reached) => {
+        Ok((reached, mask)) => {
             note_answer(shared, &reached.response);
             if let Some(call) = &mut attempt.call {
                 call.answered(&reached.response);
             }
-            forward_response(shared, reached, attempt)
+            forward_masked(shared, reached, attempt, &mask)
         }
         Err(error) => {
             // A call that was cut for its size looks like a broken connection from outside.
             let error = attempt.meter.refusal().map_or(error, RequestError::from);
-            if error != RequestError::Failed(UpstreamFailure::BrokenOff) {
-                // The server never received the whole call, so nothing was used.
-                attempt.call = None;
-            }
+            attempt.call = attempt.call.take().and_then(|call| call.failed(&error));
             attempt.stopped_by(&error);
             explain_to_model_client(&error, attempt.target())
         }
     }
 }
 
-/// Checks a call, sends it with the real key, and sends it once more with a new key if the server no longer
-/// accepts this one.
+/// Checks a call and sends it. Returns the response with the mask of the key that it was sent with.
 async fn call(
     shared: &Arc<ProxyState>,
     request: Request<Incoming>,
     attempt: &mut EgressAttempt,
-) -> Result<UpstreamResponse, RequestError> {
+) -> Result<(UpstreamResponse, Arc<SecretMask>), RequestError> {
     let route = shared.model.as_ref().ok_or(DenyReason::NoModel)?;
     let known = judge(shared, route, &request)?;
     let (mut head, body) = request.into_parts();
-    let body = Upload::new(body, &attempt.meter, route.spec.max_body_bytes);
-    let (body, kept) = body.keep(&shared.state);
     prepare_head(&mut head, route)?;
-
+    let body = Upload::new(body, &attempt.meter, route.spec.max_body_bytes);
     let Ok(key) = route.keys.current().await else { return Err(UpstreamFailure::NoKey.into()) };
-    shared.state.usage_mut().requests += 1;
-    attempt.call = known.api.filter(|_| known.generates).map(ModelCall::Sent);
+    let body = match known.api.filter(|_| known.generates) {
+        Some(api) => {
+            let (body, reservation) = reserve(shared, route, api, body).await?;
+            attempt.call = Some(ModelCall { reservation, stage: CallStage::Sent(api) });
+            body
+        }
+        None => {
+            route.reservations.count()?;
+            body.keep(&shared.state)
+        }
+    };
+    let (reached, mask) = send(shared, route, &head, key, body, attempt).await?;
+    check_readable(&reached.response)?;
+    Ok((reached, mask))
+}
+
+/// Sends a call with the real key, and once more with a new key if the server no longer accepts this one.
+async fn send(
+    shared: &ProxyState,
+    route: &ModelRoute,
+    head: &request::Parts,
+    key: FetchedKey,
+    CallBody { upload, kept, .. }: CallBody,
+    attempt: &EgressAttempt,
+) -> Result<(UpstreamResponse, Arc<SecretMask>), RequestError> {
     let time_limit = Duration::from_secs(shared.policy.limits.total_secs);
-    let first = keyed(&head, route, &key, body);
+    let first = keyed(head, route, &key, upload);
     let reached = shared.send(&route.way, first, &attempt.meter, time_limit).await?;
     if reached.response.status() != StatusCode::UNAUTHORIZED {
-        return Ok(reached);
+        return Ok((reached, key.mask));
     }
     // Without a newer key, the server's own response is the best answer.
-    let Ok(Some(fresh)) = route.keys.replace(&key).await else { return Ok(reached) };
+    let Ok(Some(fresh)) = route.keys.replace(&key).await else { return Ok((reached, key.mask)) };
     match kept.take() {
         Some(body) => {
             note_answer(shared, &reached.response);
-            let again = keyed(&head, route, &fresh, body);
-            shared.send(&route.way, again, &attempt.meter, time_limit).await
+            let again = keyed(head, route, &fresh, body);
+            let reached = shared.send(&route.way, again, &attempt.meter, time_limit).await?;
+            Ok((reached, fresh.mask))
         }
-        None => Ok(reached),
+        None => Ok((reached, key.mask)),
     }
+}
+
+/// Refuses a response in which the key could not be found: compressed although no encoding was asked for, or of another
+/// protocol.
+fn check_readable(response: &Response<Incoming>) -> Result<(), UpstreamFailure> {
+    let is_plain = |name, plain: &str| {
+        let values = response.headers().get_all(name).into_iter();
+        let values = values.map(|value| value.to_str().unwrap_or("?"));
+        values
+            .flat_map(|value| value.split(','))
+            .all(|word| word.trim().eq_ignore_ascii_case(plain))
+    };
+    let is_http = response.status() != StatusCode::SWITCHING_PROTOCOLS;
+    if is_http && is_plain(CONTENT_ENCODING, "identity") && is_plain(TRANSFER_ENCODING, "chunked") {
+        Ok(())
+    } else {
+        Err(UpstreamFailure::Encoded)
+    }
+}
+
+/// Reserves the most of a call. Under a cap that is read from the body, which therefore is not streamed.
+async fn reserve(
+    shared: &ProxyState,
+    route: &ModelRoute,
+    api: WireApi,
+    body: Upload,
+) -> Result<(CallBody, Reservation), RequestError> {
+    if !route.reservations.has_cap() {
+        let reservation = route.reservations.reserve(CallBound::default()).await?;
+        return Ok((body.keep(&shared.state), reservation));
+    }
+    let length = hyper::body::Body::size_hint(&body).exact();
+    let Ok(body) = body.read_ahead(&shared.state).await else {
+        return Err(UpstreamFailure::BrokenOff.into());
+    };
+    let bound = match &body.read {
+        Some(bytes) => CallBound::read(api, bytes),
+        None => CallBound { body_bytes: length.unwrap_or_default(), answer: None },
+    };
+    let reservation = route.reservations.reserve(bound).await?;
+    Ok((body, reservation))
 }
 
 fn judge(
@@ -148,7 +219,7 @@ fn judge(
 /// Converts the head of the client's request into ours, except for the key.
 fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), DenyReason> {
     strip_hop_by_hop(&mut head.headers);
-    // Compressed responses cannot be counted in passing, and compression hardly shrinks events.
+    // A compressed response can be neither counted nor searched in passing.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if let Ok(host) = HeaderValue::try_from(route.spec.upstream.authority()) {
         head.headers.insert(HOST, host);
@@ -186,14 +257,22 @@ fn note_answer(shared: &ProxyState, response: &Response<Incoming>) {
     }
 }
 
-/// State of one call that makes the model generate.
+/// One call that makes the model generate.
 #[derive(Debug)]
-pub(crate) enum ModelCall {
+pub(crate) struct ModelCall {
+    stage: CallStage,
+    reservation: Reservation,
+}
+
+#[derive(Debug)]
+enum CallStage {
     /// The server may have started to work.
     Sent(WireApi),
+    /// The server broke off before its answer.
+    Unanswered(WireApi),
     Refused,
     /// The response is being forwarded.
-    Answering(Tap),
+    Answering(Box<Tap>),
 }
 
 impl ModelCall {
@@ -201,32 +280,50 @@ impl ModelCall {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
         let form = if is_stream { Form::Events } else { Form::Document };
-        if let Self::Sent(api) = *self {
+        if let CallStage::Sent(api) = self.stage {
             let is_success = response.status().is_success();
-            *self = if is_success { Self::Answering(Tap::new(api, form)) } else { Self::Refused };
+            let answering = || CallStage::Answering(Box::new(Tap::new(api, form)));
+            self.stage = if is_success { answering() } else { CallStage::Refused };
+        }
+    }
+
+    /// Drops a call whose server never received all of it: nothing was used.
+    fn failed(mut self, error: &RequestError) -> Option<Self> {
+        match (error, &self.stage) {
+            (RequestError::Failed(UpstreamFailure::BrokenOff), CallStage::Sent(api)) => {
+                self.stage = CallStage::Unanswered(*api);
+                Some(self)
+            }
+            // It was answered, and the answer is not forwarded.
+            (RequestError::Failed(UpstreamFailure::Encoded), _) => Some(self),
+            _ => None,
         }
     }
 
     pub(crate) fn push(&mut self, piece: &[u8]) {
-        if let Self::Answering(tap) = self {
+        if let CallStage::Answering(tap) = &mut self.stage {
             tap.push(piece);
         }
     }
 
     /// Adds the call's usage to the run's account. A call cut off before the response counts as well, since
-    /// the server probably charges for it.
+    /// the server probably charges for it: with its whole answer if the client left, who could otherwise spend
+    /// beyond a cap by never waiting.
     pub(crate) fn finish(self, bytes_up: u64, shared: &ProxyState) -> Option<Spend> {
         let route = shared.model.as_ref()?;
-        let tap = match self {
-            Self::Refused => return None,
+        let Self { stage, reservation } = self;
+        let (tap, unseen) = match stage {
+            CallStage::Refused => return None,
             // Nothing left this host: there was no connection to send it over.
-            Self::Sent(_) if bytes_up == 0 => return None,
-            Self::Sent(api) => Tap::new(api, Form::Events),
-            Self::Answering(tap) => tap,
+            CallStage::Sent(_) | CallStage::Unanswered(_) if bytes_up == 0 => return None,
+            CallStage::Sent(api) => (Tap::new(api, Form::Events), reservation.answer()),
+            CallStage::Unanswered(api) => (Tap::new(api, Form::Events), 0),
+            CallStage::Answering(tap) => (*tap, 0),
         };
-        let Tapped { model, tokens, estimated } = tap.finish(bytes_up);
+        let Tapped { model, mut tokens, estimated } = tap.finish(bytes_up);
+        tokens.output = tokens.output.max(unseen);
         let spend = Spend { tokens, usd: route.spec.prices.cost(&model, &tokens), estimated };
-        shared.state.usage_mut().add(&spend);
+        reservation.settle(&model, &spend);
         Some(spend)
     }
 }

@@ -12,7 +12,7 @@ use super::usage::TokenCount;
 /// Limit on the kept bytes of one event or one document; the largest carry the model's whole response.
 const KEPT_MAX: usize = 16 << 20;
 /// Bytes of a request per token, and bytes of event stream per token of a response.
-const BYTES_PER_TOKEN_UP: u64 = 4;
+pub(super) const BYTES_PER_TOKEN_UP: u64 = 4;
 const BYTES_PER_TOKEN_DOWN: u64 = 32;
 
 #[derive(Debug)]

@@ -17,6 +17,12 @@ pub struct TokenCount {
     pub cache_write: u64,
 }
 
+impl TokenCount {
+    pub(super) fn total(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
+    }
+}
+
 /// Usage of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::http::response;
 use hyper::{Response, StatusCode};
+use model::redact::SecretMask;
 
 use super::attempt::EgressAttempt;
 use super::body::Download;
@@ -42,15 +44,54 @@ pub(crate) fn explain_to_model_client(
 /// Forwards a response as it arrives.
 pub(crate) fn forward_response(
     shared: &Arc<ProxyState>,
+    reached: UpstreamResponse,
+    attempt: EgressAttempt,
+) -> ProxyResponse {
+    let (head, body) = split(shared, reached, attempt);
+    Response::from_parts(head, Either::Right(body))
+}
+
+/// Like [`forward_response`], with secrets masked in everything that the server chose: headers, the words after the status,
+/// body.
+pub(crate) fn forward_masked(
+    shared: &Arc<ProxyState>,
+    reached: UpstreamResponse,
+    attempt: EgressAttempt,
+    mask: &Arc<SecretMask>,
+) -> ProxyResponse {
+    let (mut head, body) = split(shared, reached, attempt);
+    // The words after the status are an extension.
+    head.extensions.clear();
+    head.headers = mask_headers(&head.headers, mask);
+    let body = if mask.is_empty() { body } else { body.masked(mask) };
+    Response::from_parts(head, Either::Right(body))
+}
+
+fn split(
+    shared: &Arc<ProxyState>,
     UpstreamResponse { response, lease }: UpstreamResponse,
     mut attempt: EgressAttempt,
-) -> ProxyResponse {
+) -> (response::Parts, Download) {
     attempt.reached(Some(lease.address));
     attempt.status = Some(response.status().as_u16());
     let (mut head, body) = response.into_parts();
     strip_hop_by_hop(&mut head.headers);
-    let body = Download::new(body, attempt, shared, lease);
-    Response::from_parts(head, Either::Right(body))
+    (head, Download::new(body, attempt, shared, lease))
+}
+
+/// Masks secrets in the values; a header whose very name has one is left out.
+fn mask_headers(headers: &HeaderMap, mask: &SecretMask) -> HeaderMap {
+    let mut masked = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let mut bytes = value.as_bytes().to_vec();
+        mask.mask(&mut bytes);
+        if let Ok(value) = HeaderValue::from_bytes(&bytes)
+            && mask.find(name.as_str().as_bytes()).is_empty()
+        {
+            masked.append(name, value);
+        }
+    }
+    masked
 }
 
 fn own_response(status: StatusCode, kind: &'static str, text: String) -> ProxyResponse {

@@ -1,14 +1,16 @@
-//! Bodies in transit: counted, observed, never delayed.
+//! Bodies in transit: counted, observed, and delayed by no more than the start of a key.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use model::redact::{MaskingStream, SecretMask};
 use tokio::time::{Instant, Sleep};
 
 use super::attempt::{EgressAttempt, Meter};
@@ -25,8 +27,17 @@ type Polled = Poll<Option<Result<Frame<Bytes>, io::Error>>>;
 pub(crate) enum Upload {
     /// Streamed from the box.
     Live(Box<LiveUpload>),
-    /// Replayed from the buffer.
-    Again(VecDeque<Bytes>),
+    /// Sent from the buffer. The meter counts it the first time.
+    Held { pieces: VecDeque<Bytes>, meter: Option<Arc<Meter>> },
+}
+
+/// The body of a call that may have to be sent once more.
+#[derive(Debug)]
+pub(crate) struct CallBody {
+    pub(crate) upload: Upload,
+    pub(crate) kept: Arc<ReplayBuffer>,
+    /// The whole body, if it was read before it is sent.
+    pub(crate) read: Option<Bytes>,
 }
 
 #[derive(Debug)]
@@ -64,6 +75,20 @@ impl ReplayBuffer {
         Self { state, pieces: Mutex::default() }
     }
 
+    /// Takes room for a body of `bytes`; `None` if all bodies together would be too large.
+    fn with_room(state: &Arc<EgressState>, bytes: usize) -> Option<Self> {
+        let buffer = Self::new(Arc::clone(state));
+        buffer.pieces().bytes = bytes;
+        let all = state.hold(bytes);
+        (bytes <= KEPT_MAX && all <= ALL_KEPT_MAX).then_some(buffer)
+    }
+
+    fn fill(&self, body: &Bytes) {
+        let mut kept = self.pieces();
+        kept.pieces.push_back(body.clone());
+        kept.is_whole = true;
+    }
+
     fn push(&self, piece: &Bytes) {
         let mut kept = self.pieces();
         if kept.is_lost {
@@ -87,7 +112,7 @@ impl ReplayBuffer {
         let mut kept = self.pieces();
         let is_usable = kept.is_whole && !kept.is_lost;
         let pieces = self.release(&mut kept);
-        is_usable.then_some(Upload::Again(pieces))
+        is_usable.then_some(Upload::Held { pieces, meter: None })
     }
 
     fn release(&self, kept: &mut ReplayPieces) -> VecDeque<Bytes> {
@@ -114,8 +139,8 @@ impl Upload {
         Self::Live(Box::new(LiveUpload { inner, meter, idle, limit, sent: 0, kept: None }))
     }
 
-    /// Buffers the body for a replay.
-    pub(crate) fn keep(mut self, state: &Arc<EgressState>) -> (Self, Arc<ReplayBuffer>) {
+    /// Buffers the body for a replay while it is sent.
+    pub(crate) fn keep(mut self, state: &Arc<EgressState>) -> CallBody {
         let kept = Arc::new(ReplayBuffer::new(Arc::clone(state)));
         if let Self::Live(live) = &mut self {
             if live.inner.is_end_stream() {
@@ -123,16 +148,42 @@ impl Upload {
             }
             live.kept = Some(Arc::clone(&kept));
         }
-        (self, kept)
+        CallBody { upload: self, kept, read: None }
+    }
+
+    /// Reads the body before it is sent. One of unknown length, or too large for the buffer, is streamed instead.
+    pub(crate) async fn read_ahead(self, state: &Arc<EgressState>) -> io::Result<CallBody> {
+        let length = self.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+        let kept = length.and_then(|length| ReplayBuffer::with_room(state, length));
+        let (mut live, kept) = match (self, kept) {
+            (Self::Live(live), Some(kept)) => (live, Arc::new(kept)),
+            (upload, _) => return Ok(upload.keep(state)),
+        };
+        let mut body = BytesMut::with_capacity(length.unwrap_or_default());
+        while let Some(frame) = poll_fn(|cx| live.poll_inner(cx)).await {
+            if let Some(piece) = frame?.data_ref() {
+                live.check_size(piece).map_err(|refusal| io::Error::other(refusal.code()))?;
+                body.extend_from_slice(piece);
+            }
+        }
+        let body = body.freeze();
+        kept.fill(&body);
+        let (pieces, meter) = ([body.clone()].into(), Some(live.meter));
+        Ok(CallBody { upload: Self::Held { pieces, meter }, kept, read: Some(body) })
     }
 }
 
 impl LiveUpload {
-    fn pass(&mut self, piece: &Bytes) -> Result<(), DenyReason> {
+    fn check_size(&mut self, piece: &Bytes) -> Result<(), DenyReason> {
         self.sent += piece.len() as u64;
         if self.sent > self.limit {
             return Err(self.meter.refuse(DenyReason::ModelBody { limit: self.limit }));
         }
+        Ok(())
+    }
+
+    fn pass(&mut self, piece: &Bytes) -> Result<(), DenyReason> {
+        self.check_size(piece)?;
         self.meter.count_up(piece.len() as u64)?;
         if let Some(kept) = &self.kept {
             kept.push(piece);
@@ -140,21 +191,30 @@ impl LiveUpload {
         Ok(())
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Polled {
-        let frame = match Pin::new(&mut self.inner).poll_frame(cx) {
-            Poll::Pending => return self.idle.poll(cx),
-            Poll::Ready(Some(Ok(frame))) => frame,
-            Poll::Ready(Some(Err(error))) => {
-                return Poll::Ready(Some(Err(io::Error::other(error))));
+    /// Takes the next frame from the box.
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Polled {
+        match Pin::new(&mut self.inner).poll_frame(cx) {
+            Poll::Pending => self.idle.poll(cx),
+            Poll::Ready(Some(Ok(frame))) => {
+                self.idle.reset();
+                Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(None) => {
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(io::Error::other(error)))),
+            Poll::Ready(None) => Poll::Ready(None),
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Polled {
+        let frame = match ready!(self.poll_inner(cx)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => {
                 if let Some(kept) = &self.kept {
                     kept.end();
                 }
                 return Poll::Ready(None);
             }
         };
-        self.idle.reset();
         if let Some(piece) = frame.data_ref()
             && let Err(refusal) = self.pass(piece)
         {
@@ -174,21 +234,27 @@ impl Body for Upload {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         match self.get_mut() {
             Self::Live(live) => live.poll(cx),
-            Self::Again(pieces) => Poll::Ready(pieces.pop_front().map(Frame::data).map(Ok)),
+            Self::Held { pieces, meter } => {
+                let Some(piece) = pieces.pop_front() else { return Poll::Ready(None) };
+                let counted =
+                    meter.as_ref().map_or(Ok(()), |meter| meter.count_up(piece.len() as u64));
+                let counted = counted.map_err(|refusal| io::Error::other(refusal.code()));
+                Poll::Ready(Some(counted.map(|()| Frame::data(piece))))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Live(live) => live.inner.is_end_stream(),
-            Self::Again(pieces) => pieces.is_empty(),
+            Self::Held { pieces, .. } => pieces.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Live(live) => live.inner.size_hint(),
-            Self::Again(pieces) => {
+            Self::Held { pieces, .. } => {
                 SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
             }
         }
@@ -203,6 +269,7 @@ pub(crate) struct Download {
     idle: Idle,
     attempt: EgressAttempt,
     home: Option<(Arc<ProxyState>, Lease)>,
+    mask: Option<MaskingStream>,
 }
 
 impl Download {
@@ -213,7 +280,34 @@ impl Download {
         lease: Lease,
     ) -> Self {
         let idle = Idle::new(&shared.policy.limits);
-        Self { inner, idle, attempt, home: Some((Arc::clone(shared), lease)) }
+        Self { inner, idle, attempt, home: Some((Arc::clone(shared), lease)), mask: None }
+    }
+
+    /// Masks secrets in the body.
+    pub(crate) fn masked(mut self, mask: &Arc<SecretMask>) -> Self {
+        self.mask = Some(MaskingStream::new(Arc::clone(mask)));
+        self
+    }
+
+    fn held_len(&self) -> usize {
+        self.mask.as_ref().map_or(0, MaskingStream::held_len)
+    }
+
+    /// Returns what the box may see of a frame now: `None` if all of it may be the start of a secret.
+    fn shown(&mut self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        let Some(mask) = &mut self.mask else { return Some(frame) };
+        // Trailers are rare and carry nothing that a client of a model reads.
+        let piece = frame.data_ref()?;
+        let Some(mut ready) = mask.push(piece) else { return Some(frame) };
+        if self.inner.is_end_stream() {
+            ready.extend(mask.finish());
+        }
+        (!ready.is_empty()).then(|| Frame::data(ready.into()))
+    }
+
+    fn rest(&mut self) -> Option<Frame<Bytes>> {
+        let rest = self.mask.as_mut()?.finish();
+        (!rest.is_empty()).then(|| Frame::data(rest.into()))
     }
 
     fn go_home(&mut self) {
@@ -229,36 +323,46 @@ impl Body for Download {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         let this = self.get_mut();
-        let frame = match Pin::new(&mut this.inner).poll_frame(cx) {
-            Poll::Pending => return this.idle.poll(cx),
-            Poll::Ready(Some(Ok(frame))) => frame,
-            Poll::Ready(Some(Err(error))) => {
-                this.attempt.stopped_by(&UpstreamFailure::BrokenOff.into());
-                return Poll::Ready(Some(Err(io::Error::other(error))));
+        loop {
+            let frame = match Pin::new(&mut this.inner).poll_frame(cx) {
+                Poll::Pending => return this.idle.poll(cx),
+                Poll::Ready(Some(Ok(frame))) => frame,
+                Poll::Ready(Some(Err(error))) => {
+                    this.attempt.stopped_by(&UpstreamFailure::BrokenOff.into());
+                    return Poll::Ready(Some(Err(io::Error::other(error))));
+                }
+                Poll::Ready(None) => {
+                    this.go_home();
+                    return Poll::Ready(this.rest().map(Ok));
+                }
+            };
+            this.idle.reset();
+            if let Some(piece) = frame.data_ref() {
+                if let Err(refusal) = this.attempt.meter.count_down(piece.len() as u64) {
+                    return Poll::Ready(Some(Err(io::Error::other(refusal.code()))));
+                }
+                if let Some(call) = &mut this.attempt.call {
+                    call.push(piece);
+                }
             }
-            Poll::Ready(None) => {
-                this.go_home();
-                return Poll::Ready(None);
-            }
-        };
-        this.idle.reset();
-        if let Some(piece) = frame.data_ref() {
-            if let Err(refusal) = this.attempt.meter.count_down(piece.len() as u64) {
-                return Poll::Ready(Some(Err(io::Error::other(refusal.code()))));
-            }
-            if let Some(call) = &mut this.attempt.call {
-                call.push(piece);
+            if let Some(frame) = this.shown(frame) {
+                return Poll::Ready(Some(Ok(frame)));
             }
         }
-        Poll::Ready(Some(Ok(frame)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.is_end_stream() && self.held_len() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let (inner, held) = (self.inner.size_hint(), self.held_len() as u64);
+        let mut hint = SizeHint::new();
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + held);
+        }
+        hint.set_lower(inner.lower() + held);
+        hint
     }
 }
 

@@ -24,9 +24,9 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-pub(crate) use answer::{ProxyResponse, explain_to_model_client, forward_response};
+pub(crate) use answer::{ProxyResponse, explain_to_model_client, forward_masked};
 pub(crate) use attempt::EgressAttempt;
-pub(crate) use body::Upload;
+pub(crate) use body::{CallBody, Upload};
 pub(crate) use header::strip_hop_by_hop;
 pub(crate) use shared::ProxyState;
 pub(crate) use upstream::{

@@ -29,12 +29,12 @@ impl ProxyState {
         keys: KeyStore,
         resolver: Arc<dyn Resolver>,
     ) -> Result<Self, EgressError> {
+        let state = Arc::new(EgressState::new());
         let model = match config.model {
-            Some(spec) => Some(ModelRoute::open(spec, keys).await?),
+            Some(spec) => Some(ModelRoute::open(spec, keys, &state).await?),
             None => None,
         };
         let (log, old) = EgressLog::open(&config.run, &config.log_path)?;
-        let state = Arc::new(EgressState::new());
         state.restore(&old);
         let keep = Duration::from_secs(config.policy.limits.dns_cache_secs);
         let addresses = Addresses::new(resolver, keep);

@@ -45,6 +45,8 @@ pub(crate) enum UpstreamFailure {
     Tls,
     #[error("broke off before it had answered")]
     BrokenOff,
+    #[error("answered in an encoding that it was not asked for")]
+    Encoded,
     #[error("cannot be called, since its key could not be read on the host")]
     NoKey,
 }
@@ -59,6 +61,7 @@ impl RequestError {
             Self::Failed(UpstreamFailure::TimedOut) => "timed_out",
             Self::Failed(UpstreamFailure::Tls) => "tls",
             Self::Failed(UpstreamFailure::BrokenOff) => "broken_off",
+            Self::Failed(UpstreamFailure::Encoded) => "encoded",
             Self::Failed(UpstreamFailure::NoKey) => "no_key",
         }
     }
@@ -72,6 +75,7 @@ impl RequestError {
                 | UpstreamFailure::Unreachable
                 | UpstreamFailure::Tls
                 | UpstreamFailure::BrokenOff
+                | UpstreamFailure::Encoded
                 | UpstreamFailure::NoKey,
             ) => StatusCode::BAD_GATEWAY,
         }

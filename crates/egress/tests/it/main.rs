@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod allowed;
+mod echo;
 mod forbidden;
 mod limits;
 mod model;
 mod quota;
 mod record;
 mod server;
+mod spend;
 mod world;

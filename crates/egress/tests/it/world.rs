@@ -51,6 +51,7 @@ pub(crate) struct World {
     stop: oneshot::Sender<()>,
     serving: JoinHandle<EgressReport>,
     dir: TempDir,
+    kept: Mutex<Vec<TempDir>>,
 }
 
 /// Response to a request.
@@ -99,7 +100,12 @@ impl World {
         let state = egress.state();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(egress.serve(listener, stopped));
-        Self { names, state, log_path, socket, stop, serving, dir }
+        Self { names, state, log_path, socket, stop, serving, dir, kept: Mutex::default() }
+    }
+
+    /// Keeps a folder that the run needs until its end.
+    pub(crate) fn keep(&self, dir: TempDir) {
+        self.kept.lock().unwrap().push(dir);
     }
 
     /// Ends the run; gives its report and the lines of its log, whose chain was checked.
