@@ -58,6 +58,10 @@ impl BoxDir {
         self.0.join(sandbox::LOCK_FILE)
     }
 
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.0.join(ORDER_FILE)
+    }
+
     pub fn shim_log(&self) -> PathBuf {
         self.0.join("shim.log")
     }
@@ -113,8 +117,7 @@ impl BoxDir {
 
     pub fn load_config(&self) -> Result<ShimConfig, FileError> {
         let absent = || io::Error::from(io::ErrorKind::NotFound);
-        self.load(ORDER_FILE)?
-            .ok_or_else(|| FileError::io("read", &self.0.join(ORDER_FILE))(absent()))
+        self.load(ORDER_FILE)?.ok_or_else(|| FileError::io("read", &self.config_file())(absent()))
     }
 
     pub fn save_shim(&self, record: &ShimRecord) -> Result<(), FileError> {

@@ -8,7 +8,7 @@ use egress::EgressConfig;
 use host::env::EnvError;
 use host::file::FileError;
 use host::lock::{FileLock, LockError, LockKind};
-use host::process::{ProcessError, Signal, send_signal, spawn_detached};
+use host::process::{ProcessError, Signal, send_signal, spawn_detached_with};
 use model::command::CommandSpec;
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
@@ -18,7 +18,7 @@ use sandbox::spec::BoxSpec;
 
 use crate::box_dir::{BoxDir, ShimConfig};
 use crate::record::ExitRecord;
-use crate::shim::{REDACT_VARIABLE, SHIM_WORD};
+use crate::shim::SHIM_WORD;
 
 /// Variables that the shim inherits, to find programs and engines. It inherits no others.
 const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR"];
@@ -102,7 +102,8 @@ impl Launcher {
         box_dir.save_config(&ShimConfig { spec: spec.clone(), backend: self.backend, egress })?;
         let log = box_dir.shim_log();
         let log = File::create(&log).map_err(FileError::io("create", &log))?;
-        spawn_detached(&self.command(&box_dir, keys), lock.into_file(), log)?;
+        let command = self.command(&box_dir, keys);
+        spawn_detached_with(&command, lock.into_file(), log, &self.redacted(keys))?;
         Ok(box_dir)
     }
 
@@ -110,15 +111,8 @@ impl Launcher {
         let inherited = SHIM_VARIABLES
             .iter()
             .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
-        // Servers repeat keys that they do not know, and a box may print their answers.
-        let secrets = self.secrets.iter().chain(keys.iter().map(|(_, key)| key));
-        let values: Vec<&str> = secrets.map(Secret::expose).collect();
-        let redact = serde_json::to_string(&values).unwrap_or_default();
-        let mut command = CommandSpec::new(&self.program)
-            .args(&self.words)
-            .arg(box_dir.path())
-            .cwd("/")
-            .env(REDACT_VARIABLE, redact);
+        let mut command =
+            CommandSpec::new(&self.program).args(&self.words).arg(box_dir.path()).cwd("/");
         for (name, value) in inherited {
             command = command.env(name, value);
         }
@@ -126,6 +120,15 @@ impl Launcher {
             command = command.env(name, value.expose());
         }
         command
+    }
+
+    /// The values that must not appear in a log, as a JSON list. A forge's token among them does nothing else in the shim,
+    /// so it is not in its environment.
+    fn redacted(&self, keys: &[(String, Secret)]) -> Vec<u8> {
+        // Servers repeat keys that they do not know, and a box may print their answers.
+        let secrets = self.secrets.iter().chain(keys.iter().map(|(_, key)| key));
+        let values: Vec<&str> = secrets.map(Secret::expose).collect();
+        serde_json::to_vec(&values).unwrap_or_default()
     }
 }
 

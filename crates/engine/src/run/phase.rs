@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use host::file::mask_tree;
 use host::git::{SealedRepo, UserEnv, push_problem};
+use model::error_chain;
 use model::id::{BranchName, Sha};
-use model::redact::Redactor;
+use model::redact::{Redactor, SecretMask};
 use run_store::StoreError;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use serde_json::json;
 
-use super::{Phase, Product, RunError, save};
+use super::{PLAN_FILE, Phase, Product, RunError, save};
 use crate::agent_result::agent_result;
 use crate::evidence::{self, Bounds};
 use crate::export::{ExportRequest, Exported, export};
@@ -239,10 +241,23 @@ async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {
     run.record.operations_head = Some(run.operations().or_fail::<P>()?.head().head);
     run.snapshot.save(&run.dir, &run.redactor).await.or_fail::<P>()?;
     run.remove_lock();
+    mask_harness_state(&product).await;
+    let run = product.run_mut();
     run.dir.close(&run.redactor, &run.record).or_fail::<P>()?;
     host::failpoint::hit("closed");
     product.after_close().await;
     Ok(status)
+}
+
+/// Masks secrets in the agent's own files once more: a shim that was killed has not done it.
+async fn mask_harness_state<P: Product>(product: &P) {
+    let run = product.run();
+    let (state, plan) = (run.boxes.harness_state.clone(), run.dir.path().join(PLAN_FILE));
+    let mask = SecretMask::new(&run.secrets);
+    let masked = tokio::task::spawn_blocking(move || mask_tree(&state, &mask, &plan));
+    if let Ok(Err(error)) = masked.await {
+        product.reporter().note(&error_chain(&error));
+    }
 }
 
 trait OrFail<T> {

@@ -7,14 +7,16 @@ mod supervise;
 mod watch;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
-use host::file::FileError;
+use host::file::{FileError, mask_tree};
 use host::lock::{FileLock, LockError};
-use host::process::{ProcessError, ProcessHandle, become_session_leader};
-use model::redact::Redactor;
+use host::process::{ProcessError, ProcessHandle, become_session_leader, take_handed_over};
+use model::error_chain;
+use model::redact::{Redactor, SecretMask};
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
 use sandbox::bwrap::Bwrap;
@@ -29,9 +31,6 @@ pub use self::egress::EGRESS_SOCKET;
 
 /// The word by which a product's own program is started as a shim.
 pub const SHIM_WORD: &str = "__shim";
-
-/// The variable that carries the values which must not appear in a log, as a JSON list. The box never sees it.
-pub(crate) const REDACT_VARIABLE: &str = "BOTTLEWORKS_REDACT";
 
 /// The shim could not do its own work.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +51,7 @@ pub enum ShimError {
 pub fn run(box_dir: &BoxDir) -> Result<(), ShimError> {
     become_session_leader()?;
     let failed = |doing| move |source| ShimError::Io { doing, source };
+    let secrets = handed_secrets().map_err(failed("take over the secrets"))?;
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(failed("take over the lock"))?;
     let inherited = File::from(stdin);
     let lock = FileLock::from_inherited(inherited, &box_dir.lock(), "shim")?;
@@ -71,8 +71,10 @@ pub fn run(box_dir: &BoxDir) -> Result<(), ShimError> {
             process: ProcessHandle::current()?,
             started_at: host::clock::now(),
         })?;
-        Ok::<_, ShimError>(run_box(&config, &mut stop_signals).await)
+        let redactor = Arc::new(Redactor::new(secrets.iter().cloned()));
+        Ok::<_, ShimError>(run_box(&config, &redactor, &mut stop_signals).await)
     })?;
+    mask_harness_state(box_dir, &config.spec.harness_state, &secrets);
     box_dir.save_exit(&record)?;
     // A walk over a large tree may still be under way.
     runtime.shutdown_background();
@@ -80,25 +82,36 @@ pub fn run(box_dir: &BoxDir) -> Result<(), ShimError> {
     Ok(())
 }
 
-async fn run_box(config: &ShimConfig, stop_signals: &mut StopSignals) -> ExitRecord {
-    let redactor = Arc::new(redactor());
+async fn run_box(
+    config: &ShimConfig,
+    redactor: &Arc<Redactor>,
+    stop_signals: &mut StopSignals,
+) -> ExitRecord {
     let infra = |error: SandboxError| {
         ExitRecord::infra(config.backend, host::clock::now(), error.to_string())
     };
     match config.backend {
         BackendKind::Bwrap => match Bwrap::find() {
-            Ok(bwrap) => supervise(&bwrap, config, &redactor, stop_signals).await,
+            Ok(bwrap) => supervise(&bwrap, config, redactor, stop_signals).await,
             Err(error) => infra(error),
         },
         BackendKind::Docker => match Engine::find().await {
-            Ok(engine) => supervise(&Docker::new(&engine), config, &redactor, stop_signals).await,
+            Ok(engine) => supervise(&Docker::new(&engine), config, redactor, stop_signals).await,
             Err(error) => infra(error),
         },
     }
 }
 
-fn redactor() -> Redactor {
-    let text = host::env::var(REDACT_VARIABLE).unwrap_or_default();
-    let values: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
-    Redactor::new(values.into_iter().map(Secret::new))
+fn handed_secrets() -> io::Result<Vec<Secret>> {
+    let values: Vec<String> = serde_json::from_slice(&take_handed_over()?).unwrap_or_default();
+    Ok(values.into_iter().map(Secret::new).collect())
+}
+
+/// Masks secrets in what the agent wrote about itself: its harness keeps a log of its own, which no redactor has seen.
+fn mask_harness_state(box_dir: &BoxDir, harness_state: &Path, secrets: &[Secret]) {
+    let mask = SecretMask::new(secrets);
+    if let Err(error) = mask_tree(harness_state, &mask, &box_dir.config_file()) {
+        // The exit of the box stays the same; the run tries again when it closes.
+        drop(writeln!(io::stderr(), "{}", error_chain(&error)));
+    }
 }

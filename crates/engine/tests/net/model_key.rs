@@ -20,7 +20,7 @@ on_every_backend! {
     a_key_in_a_file_is_read_by_the_shim,
     a_key_from_a_command_is_fetched_by_the_shim,
     a_key_that_is_missing_is_told,
-    a_key_that_the_server_repeats_is_struck_out_of_the_log,
+    a_key_that_the_server_repeats_never_reaches_the_box,
 }
 
 /// A key that no other test has.
@@ -139,16 +139,30 @@ async fn a_key_that_is_missing_is_told(rig: &Rig) {
     assert!(server.requests().is_empty());
 }
 
-/// Servers repeat a key that they do not know, and boxes print what they are told.
-async fn a_key_that_the_server_repeats_is_struck_out_of_the_log(rig: &Rig) {
+/// Servers repeat a key that they do not know, and boxes keep what they are told.
+async fn a_key_that_the_server_repeats_never_reaches_the_box(rig: &Rig) {
     let key = key();
     let server = Server::start(|seen, stream| {
-        let text = format!("unknown: {}", seen.header("authorization").unwrap_or_default());
-        stream.write_all(&whole("400 Bad Request", &[], &text))
+        let repeated = seen.header("authorization").unwrap_or_default().to_owned();
+        let header = format!("x-seen: {repeated}");
+        stream.write_all(&whole("400 Bad Request", &[&header], &format!("unknown: {repeated}")))
     });
     let spec = route(&format!("http://127.0.0.1:{}", server.port()));
-    let script = r#"my @heard = model("dummy-of-this-box", $chat); show(@heard); warn $heard[1]"#;
-    let back = asking(rig, spec, script, &key).run_ok().await;
-    assert_eq!(back.answer(), (400, "unknown: Bearer ***"), "{back:#?}");
+    let script = r#"
+        my @heard = model("dummy-of-this-box", $chat);
+        show(@heard);
+        warn $heard[1];
+        print "200 ", (index("@heard", join "", @ARGV[1, 2]) < 0 ? "unseen" : "seen"), "\n";
+        open(my $log, ">", "/harness-state/logs/agent.log") or die;
+        print $log "@heard";
+    "#;
+    let outing = asking(rig, spec, script, &key);
+    let (head, tail) = key.split_at(5);
+    let pieces = [head.to_owned(), tail.to_owned()];
+    let back = outing.with(|spec| spec.argv.extend(pieces)).run_ok().await;
+    let expected = format!("unknown: Bearer {}", "*".repeat(key.len()));
+    assert_eq!(back.answers(), [(400, expected.as_str()), (200, "unseen")], "{back:#?}");
+    let log = fs::read_to_string(rig.harness_state().join("logs/agent.log")).expect("a log");
+    assert!(log.contains("x-seen: Bearer ****"), "{log}");
     assert!(holding(rig.dir(), &key).is_empty(), "{:?}", holding(rig.dir(), &key));
 }

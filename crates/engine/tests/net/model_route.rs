@@ -24,6 +24,7 @@ on_every_backend! {
     profile_none_has_no_model,
     a_call_that_is_too_large_is_refused,
     tokens_end_at_their_cap,
+    parallel_calls_end_at_the_cap_of_tokens,
     calls_end_at_their_cap,
     a_server_that_asks_to_wait_is_heard,
     a_server_that_no_longer_asks_to_wait_is_heard_too,
@@ -273,11 +274,28 @@ async fn capped(rig: &Rig, caps: Caps) -> (Back, usize) {
 }
 
 async fn tokens_end_at_their_cap(rig: &Rig) {
-    let (back, asked) = capped(rig, Caps { max_tokens: Some(200), ..Caps::default() }).await;
+    let (back, asked) = capped(rig, Caps { max_tokens: Some(230), ..Caps::default() }).await;
     assert_eq!(asked, 2);
-    assert_eq!(back.usage().cap_hit.as_deref(), Some("240 of 200 tokens are used"));
+    assert_eq!(back.usage().cap_hit.as_deref(), Some("240 of 230 tokens are used"));
     assert_eq!((back.usage().requests, back.usage().tokens()), (2, 240));
-    assert!(back.answers()[2].1.contains("240 of 200 tokens are used"), "{back:#?}");
+    assert!(back.answers()[2].1.contains("240 of 230 tokens are used"), "{back:#?}");
+}
+
+/// Sixty calls at once, of 120 tokens each, of which 20 are the answer.
+async fn parallel_calls_end_at_the_cap_of_tokens(rig: &Rig) {
+    let server = says("hello");
+    let caps = Caps { max_tokens: Some(500), ..Caps::default() };
+    let spec = ModelRouteSpec { caps, ..route(&server.base_url("run")) };
+    let script = r#"
+        my @headers = ("authorization: Bearer dummy-of-this-box", "content-type: application/json");
+        my @open = map { my $socket = dial();
+            put($socket, request("POST", "/-/model$chat", $ARGV[0], @headers)); $socket } 1 .. 60;
+        show((answer($_))[0], "") for @open;
+    "#;
+    let back = asking(rig, spec, script, REAL).run_ok().await;
+    assert!(back.usage().tokens() <= 520 && back.usage().tokens() > 360, "{:?}", back.usage());
+    let passed = back.answers().iter().filter(|(status, _)| *status == 200).count();
+    assert_eq!((server.requests().len(), back.answers().len()), (passed, 60));
 }
 
 async fn calls_end_at_their_cap(rig: &Rig) {

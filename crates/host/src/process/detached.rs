@@ -1,11 +1,13 @@
 //! Supervisors: processes that outlive the one that started them.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsFd;
 use std::process::Stdio;
 
 use model::command::CommandSpec;
 use nix::unistd::{getpid, getsid};
+use rustix::fs::{MemfdFlags, fcntl_get_seals, memfd_create};
 use rustix::process::setsid;
 
 use super::ProcessError;
@@ -22,9 +24,53 @@ pub fn spawn_detached(
     stdin: File,
     stderr: File,
 ) -> Result<ProcessHandle, ProcessError> {
+    spawn_with(spec, stdin, Stdio::null(), stderr)
+}
+
+/// Like [`spawn_detached`], with bytes that only the child can read, by [`take_handed_over`]. They are in neither its
+/// arguments nor its environment nor any file, where they would be for as long as it lives.
+pub fn spawn_detached_with(
+    spec: &CommandSpec,
+    stdin: File,
+    stderr: File,
+    bytes: &[u8],
+) -> Result<ProcessHandle, ProcessError> {
+    let stdout = hold_in_memory(bytes).map_err(ProcessError::io("hand secrets to", spec))?;
+    spawn_with(spec, stdin, stdout.into(), stderr)
+}
+
+/// Returns the bytes of [`spawn_detached_with`] and erases them; none if there are none. They come in place of the standard
+/// output, the only descriptor that a child gets without a moment in which any other child could inherit it.
+pub fn take_handed_over() -> io::Result<Vec<u8>> {
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+    // Only a file in memory has seals.
+    if fcntl_get_seals(&stdout).is_err() {
+        return Ok(Vec::new());
+    }
+    let mut file = File::from(stdout);
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    file.set_len(0)?;
+    file.rewind()?;
+    Ok(bytes)
+}
+
+fn hold_in_memory(bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("handed-over", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn spawn_with(
+    spec: &CommandSpec,
+    stdin: File,
+    stdout: Stdio,
+    stderr: File,
+) -> Result<ProcessHandle, ProcessError> {
     let options = ChildOptions {
         stdin: stdin.into(),
-        stdout: Stdio::null(),
+        stdout,
         stderr: stderr.into(),
         group: Group::Ours,
         ..ChildOptions::default()

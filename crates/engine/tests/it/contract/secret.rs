@@ -11,6 +11,8 @@ on_every_backend! {
     a_secret_that_comes_in_pieces_is_struck_out,
     a_secret_is_on_no_command_line_and_in_no_file,
     nothing_in_the_box_knows_a_secret,
+    a_secret_in_the_agents_own_files_is_masked,
+    a_secret_that_the_agent_hides_is_masked_and_no_link_is_followed,
 }
 
 /// A secret that no other test has.
@@ -46,8 +48,10 @@ async fn a_secret_is_on_no_command_line_and_in_no_file(rig: &Rig) {
     running.made("started").await;
     let shim = running.watched().await;
     assert_eq!(words_with(&secret), [""; 0]);
-    // The shim has to know what to strike out. It runs as the launcher's user, where no box can see it.
-    assert!(environs_with(&secret).iter().all(|pid| *pid == shim.pid), "more than the shim");
+    assert_eq!(environs_with(&secret), [0; 0]);
+    // The shim has to know what to strike out. What it was handed is erased.
+    let handed = fs::read(format!("/proc/{}/fd/1", shim.pid)).expect("our own process");
+    assert!(handed.is_empty());
     fs::write(rig.workspace().join("go"), "").expect("a file");
     running.end().await;
     assert!(holding(rig.dir(), &secret).is_empty(), "{:?}", holding(rig.dir(), &secret));
@@ -60,4 +64,41 @@ async fn nothing_in_the_box_knows_a_secret(rig: &Rig) {
     let ran = rig.sh(script).secret(&secret).run().await;
     // What is struck out was there.
     assert!(!ran.stdout.contains("***") && ran.stdout.contains("bottle-guest"), "{ran:#?}");
+}
+
+/// The harness keeps a log of its own, inside the box, where no redactor sees it.
+async fn a_secret_in_the_agents_own_files_is_masked(rig: &Rig) {
+    let secret = secret();
+    let script = telling(
+        &secret,
+        "cd /harness-state; echo \"key $head$tail end\" >logs/agent.log; mkdir home/.agent
+        printf 'a\\0%s\\0b' \"$head$tail\" >home/.agent/history.db
+        printf %s \"$head$tail\" | base64 -w0 >home/.agent/encoded",
+    );
+    rig.sh(&script).secret(&secret).run_ok().await;
+    let read = |name: &str| fs::read_to_string(rig.harness_state().join(name)).expect("a file");
+    let stars = "*".repeat(secret.len());
+    assert_eq!(read("logs/agent.log"), format!("key {stars} end\n"));
+    assert_eq!(read("home/.agent/history.db"), format!("a\0{stars}\0b"));
+    assert!(read("home/.agent/encoded").bytes().all(|byte| byte == b'*'));
+    assert!(holding(rig.dir(), &secret).is_empty(), "{:?}", holding(rig.dir(), &secret));
+}
+
+async fn a_secret_that_the_agent_hides_is_masked_and_no_link_is_followed(rig: &Rig) {
+    let secret = secret();
+    let outside = tempfile::tempdir().expect("a folder");
+    let file = outside.path().join("of-the-host");
+    fs::write(&file, &secret).expect("a file");
+    let script = telling(
+        &secret,
+        &format!(
+            "cd /harness-state/logs; ln -s {0} agent.log; ln -s {1} folder; mkdir -p a/b; mkfifo fifo
+            echo \"$head$tail\" >a/b/c; chmod 000 a/b/c; chmod 000 a/b; chmod 500 a",
+            file.display(),
+            outside.path().display()
+        ),
+    );
+    rig.sh(&script).secret(&secret).run_ok().await;
+    assert!(holding(rig.dir(), &secret).is_empty(), "{:?}", holding(rig.dir(), &secret));
+    assert_eq!(fs::read_to_string(&file).expect("a file"), secret);
 }

@@ -1,7 +1,8 @@
-//! Trees with untrusted content: measured, given to another user, removed.
+//! Trees with untrusted content: measured, given to another user, freed of secrets, removed.
 //!
 //! The walk is in `walk` and follows no link; this module has the operation on each entry.
 
+mod mask;
 mod walk;
 
 use std::io;
@@ -9,6 +10,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
+
+pub use mask::mask_tree;
 
 use super::FileError;
 use walk::{TreeAccess, TreeWalkEntry, Visit, walk};
