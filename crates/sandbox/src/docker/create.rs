@@ -30,6 +30,13 @@ pub(crate) struct EngineSettings {
     pub(crate) nproc: Option<u64>,
 }
 
+/// Name of the container, by which a person finds the box of a run in the engine's lists.
+pub(super) fn container_name(spec: &BoxSpec) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let name = format!("bottleworks-{}-{}", spec.run, spec.name);
+    name.chars().map(|c| if is_allowed(c) { c } else { '-' }).collect()
+}
+
 /// Renders the request that creates the container of `spec` from `image`.
 pub(crate) fn create_body(
     spec: &BoxSpec,
@@ -249,6 +256,11 @@ mod tests {
     fn the_profile_is_the_measured_one() {
         let value = json(&spec(), &settings());
         assert_eq!(serde_json::to_string_pretty(&value).expect("text"), PLAIN);
+    }
+
+    #[test]
+    fn a_container_is_named_after_its_run_and_box() {
+        assert_eq!(container_name(&spec()), "bottleworks-fork_20260102_030405-agent");
     }
 
     #[test]

@@ -10,10 +10,10 @@ use std::time::Duration;
 use bollard::Docker as Client;
 use bollard::container::LogOutput;
 use bollard::errors::Error as EngineError;
-use bollard::models::ContainerState;
+use bollard::models::{ContainerCreateBody, ContainerState};
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
-    RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder,
+    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, InspectContainerOptions,
+    KillContainerOptionsBuilder, RemoveContainerOptionsBuilder, WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
@@ -64,6 +64,33 @@ impl Docker {
     }
 }
 
+impl Docker {
+    /// Creates a container and returns its id. A name that is taken belongs to a leftover, which is removed, or to a
+    /// run of the same name in another state folder, beside which a number makes the difference.
+    async fn create(&self, name: &str, body: ContainerCreateBody) -> Result<String, SandboxError> {
+        let number = host::clock::boottime().as_nanos();
+        let mut created = self.create_named(name, body.clone()).await;
+        if created.as_ref().is_err_and(is_name_taken) {
+            sweep::sweep_client(&self.client).await?;
+            created = self.create_named(name, body.clone()).await;
+        }
+        if created.as_ref().is_err_and(is_name_taken) {
+            created = self.create_named(&format!("{name}-{number}"), body).await;
+        }
+        created
+    }
+
+    async fn create_named(
+        &self,
+        name: &str,
+        body: ContainerCreateBody,
+    ) -> Result<String, SandboxError> {
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        let create = self.client.create_container(Some(options), body);
+        Ok(in_time("create the box", create).await?.id)
+    }
+}
+
 impl Backend for Docker {
     type Control = DockerBox;
 
@@ -79,9 +106,9 @@ impl Backend for Docker {
         let now = host::clock::boottime().as_secs();
         let labels = create::labels(spec, now, host::proc::boot_id());
         let body = create::create_body(spec, image, labels, &self.settings(spec)?);
-        let created = in_time("create the box", self.client.create_container(None, body)).await;
+        let created = self.create(&create::container_name(spec), body).await;
         let id = match created {
-            Ok(created) => created.id,
+            Ok(id) => id,
             Err(error) if is_not_found(&error) => {
                 return Err(SandboxError::NoImage { image: image.clone() });
             }
@@ -232,6 +259,19 @@ fn is_gone(error: &SandboxError) -> bool {
     matches!(status_of(error), Some(404 | 409))
 }
 
+/// Podman once reported this as a fault of its own.
+fn is_name_taken(error: &SandboxError) -> bool {
+    match error {
+        SandboxError::Engine { source, .. } => match source.as_ref() {
+            EngineError::DockerResponseServerError { status_code, message } => {
+                *status_code == 409 || *status_code == 500 && message.contains("already in use")
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn status_of(error: &SandboxError) -> Option<u16> {
     match error {
         SandboxError::Engine { source, .. } => match source.as_ref() {
@@ -263,6 +303,18 @@ mod tests {
         }
         let timeout = SandboxError::EngineTimeout { doing: "ask", secs: 1 };
         assert!(!is_gone(&timeout), "silence says nothing about the container");
+    }
+
+    #[test]
+    fn a_taken_name_is_told_from_other_failures() {
+        let said = |status_code, message: &str| {
+            let message = message.to_owned();
+            let source = Box::new(EngineError::DockerResponseServerError { status_code, message });
+            is_name_taken(&SandboxError::Engine { doing: "ask", source })
+        };
+        assert!(said(409, "Conflict. The container name \"/x\" is already in use"));
+        assert!(said(500, "the container name \"x\" is already in use"));
+        assert!(!said(500, "no space left on device") && !said(404, "no such image"));
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use bollard::Docker as Client;
 use bollard::models::ContainerSummary;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 
@@ -36,16 +37,20 @@ struct ContainerFacts {
 
 /// Removes every container of ours that is an orphan.
 pub async fn sweep(engine: &Engine) -> Result<Vec<SweptContainer>, SandboxError> {
+    sweep_client(engine.client()).await
+}
+
+pub(super) async fn sweep_client(client: &Client) -> Result<Vec<SweptContainer>, SandboxError> {
     let filters = HashMap::from([("label".to_owned(), vec![LABEL_RUN.to_owned()])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-    let listed = in_time("list boxes", engine.client().list_containers(Some(options))).await?;
+    let listed = in_time("list boxes", client.list_containers(Some(options))).await?;
     let now = host::clock::boottime().as_secs();
     let mut swept = Vec::new();
     for container in listed {
         let (Some(id), Some(run)) = (&container.id, label(&container, LABEL_RUN)) else { continue };
         if let Some(reason) = judge(&observe(&container), now) {
             // Its shim or another sweeper may be quicker.
-            if remove_container(engine.client(), id, "remove an orphan").await? {
+            if remove_container(client, id, "remove an orphan").await? {
                 swept.push(SweptContainer { run, reason });
             }
         }
