@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent::{AgentOutcome, AgentReport, Progress, Provider, SessionRequest};
+use egress::ModelUsage;
 use engine::agent_plan::{AgentTask, ResolvedAgent};
 use engine::agent_result::{AgentClaim, agent_result};
 use engine::agent_run::{AgentEvent, AgentExit, AgentRun};
@@ -36,6 +37,8 @@ struct AgentJob<'a> {
 }
 
 struct StageAgentResult {
+    /// Usage of the model; it counts against the caps of a second box of the stage.
+    used: ModelUsage,
     report: AgentReport,
     claim: AgentClaim,
     /// The text in which an answer is searched.
@@ -63,12 +66,12 @@ impl StageContext<'_> {
             timeout: profile.implement_timeout,
             file: None,
         };
-        let mut result = self.run_agent(&job, Some(&memory)).await?;
+        let mut result = self.run_agent(&job, Some(&memory), &ModelUsage::default()).await?;
         if memory.is_known() && result.lost_its_session() {
             self.runner.ui.status("the session could not be resumed; starting a new one");
             memory.forget();
             let job = AgentJob { name: "implement-anew", ..job };
-            result = self.run_agent(&job, Some(&memory)).await?;
+            result = self.run_agent(&job, Some(&memory), &result.used).await?;
         }
         memory.keep(&result.report)?;
         result.answer()
@@ -98,14 +101,16 @@ impl StageContext<'_> {
         let agent = &self.runner.resolve_agent(self.profile, choice).await?;
         self.checkout(REVIEW_WORKSPACE).await?;
         let job = AgentJob { name, log, agent, prompt, timeout, file };
-        self.run_agent(&job, None).await?.answer()
+        self.run_agent(&job, None, &ModelUsage::default()).await?.answer()
     }
 
-    /// Runs an agent to its end and keeps its log. Only the implementer has a memory, and a copy that it may change.
+    /// Runs an agent to its end and keeps its log. Only the implementer has a memory, and a copy that it may change. `used` is
+    /// what an earlier box of the stage has used of the caps.
     async fn run_agent(
         &self,
         job: &AgentJob<'_>,
         memory: Option<&AgentMemory>,
+        used: &ModelUsage,
     ) -> StageResult<StageAgentResult> {
         let (provider, resolved) = job.agent;
         let (folder, state) = match memory {
@@ -122,6 +127,9 @@ impl StageContext<'_> {
             mcp: Vec::new(),
         };
         let mut plan = resolved.plan(task).map_err(StageRunError::config)?;
+        if let Some(model) = plan.egress.as_mut().and_then(|egress| egress.model.as_mut()) {
+            model.caps = model.caps.less(used);
+        }
         plan.files.extend(job.file.map(|(name, text)| (name.to_owned(), text.to_owned())));
         let layout = self.box_layout(job.name, folder, state, job.timeout.as_secs()).await?;
         let agent_run = AgentRun { layout, plan: &plan };
@@ -200,7 +208,9 @@ impl StageRunner {
 impl StageAgentResult {
     /// Programs with known events report their answer; for others the whole output is searched.
     fn new(provider: Provider, exit: AgentExit, log: &[u8]) -> Self {
-        let waiting = exit.record.egress.as_ref().and_then(|egress| egress.usage.waiting_until);
+        let used = exit.record.egress.as_ref().map(|egress| egress.usage.clone());
+        let used = used.unwrap_or_default();
+        let waiting = used.waiting_until;
         let claim = match &exit.report.outcome {
             // A question is an answer.
             AgentOutcome::NeedsClarification { .. } => AgentClaim::Finished,
@@ -213,7 +223,7 @@ impl StageAgentResult {
                 String::from_utf8_lossy(&log[from..]).into_owned()
             }
         };
-        Self { report: exit.report, claim, text }
+        Self { used, report: exit.report, claim, text }
     }
 
     /// An agent that failed before its first tool call may not have found its session.
