@@ -11,6 +11,7 @@ mod error_chain;
 pub mod escape;
 pub mod exit;
 pub mod id;
+pub mod inert;
 pub mod redact;
 pub mod secret;
 pub mod secrets_file;
