@@ -46,7 +46,6 @@ pub use kind::ForgeKind;
 pub use pull::{NewPull, PullRequest};
 pub use pull_text::write_pull_text;
 pub use rules::link::closes_issue;
-pub use rules::neutral::neutralise;
 pub use rules::scope::{BODY_MAX_BYTES, RefusalReason, Scope, ThreadKind, WriteRefusal};
 pub use scoped::{ScopedForge, WriteOutcome};
 pub use thread::{Account, Comment, CommentKind, Issue, Numbering, Thread, ThreadState};

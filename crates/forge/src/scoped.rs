@@ -103,7 +103,7 @@ impl ScopedForge {
         if !scope.allows(target, self.forge.numbering()) {
             return Err(refuse(crate::RefusalReason::OutOfScope));
         }
-        // Redacted first: the marks that neutralise a text would hide a secret from the redactor.
+        // Redacted first: the marks that make a text inert would hide a secret from the redactor.
         judge_text(&self.redactor.redact(body), scope.issue).map_err(refuse)
     }
 

@@ -3,7 +3,7 @@
 use engine::evidence::NewCommit;
 use engine::publish::{Publication, PullReference};
 use engine::run::{Push, Pushed};
-use forge::{NewPull, PullRequest, closes_issue, neutralise};
+use forge::{NewPull, PullRequest, closes_issue};
 use host::git::SealedRepo;
 use model::id::Sha;
 use model::redact::Redactor;
@@ -99,7 +99,7 @@ impl Publisher<'_> {
         (!same).then(|| PullRenewal { title: title.to_owned(), body })
     }
 
-    /// Renders the text. The agent's text is neutralised: it closes no other issue and mentions no account.
+    /// Renders the text. Everything in it is redacted first: the marks that make a text inert would hide a secret.
     async fn pull_text(
         &self,
         repo: &SealedRepo,
@@ -111,16 +111,23 @@ impl Publisher<'_> {
         let answer = meta.agent_result.as_ref().and_then(|result| result.answer.as_deref());
         let known = [meta.pins.base.clone()];
         let commits = repo.new_commits(&sent.commit, &known, COMMITS_MAX).await.or_general()?;
-        let commits: Vec<NewCommit> = commits.into_iter().map(NewCommit::from).collect();
+        let redacted = |text: &str| self.redactor.redact(text).into_owned();
+        let commits: Vec<NewCommit> = commits
+            .into_iter()
+            .map(NewCommit::from)
+            .map(|commit| NewCommit { subject: redacted(&commit.subject), ..commit })
+            .collect();
+        let summary = summary.or(answer).map(redacted);
+        let issue_title = redacted(meta.issue_title.as_deref().unwrap_or_default());
         let facts = PullTextFacts {
             issue,
-            issue_title: meta.issue_title.as_deref().unwrap_or_default(),
-            summary: summary.or(answer),
+            issue_title: &issue_title,
+            summary: summary.as_deref(),
             commits: &commits,
         };
-        let section = neutralise(&self.redactor.redact(&render_section(&facts)), issue);
+        let section = render_section(&facts);
         let pull = NewPull {
-            title: self.redactor.redact(&render_title(&facts)).into_owned(),
+            title: render_title(&facts),
             body: wrap_section(&section),
             head: sent.branch.clone(),
             base: meta.pins.base_branch.clone(),

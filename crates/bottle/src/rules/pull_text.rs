@@ -5,10 +5,12 @@
 //! that they changed, stay.
 
 use engine::evidence::NewCommit;
+use model::inert::{inert_code, inert_line, inert_markdown};
 
 /// More commits are counted and not listed.
 const LISTED_MAX: usize = 50;
 const TITLE_MAX_CHARS: usize = 120;
+const SUBJECT_MAX_CHARS: usize = 200;
 
 /// The marks, which explain the section to people who edit the text.
 const BEGIN: &str =
@@ -27,30 +29,30 @@ pub(crate) struct PullTextFacts<'a> {
 pub(crate) fn render_title(facts: &PullTextFacts<'_>) -> String {
     let title = facts.issue_title.trim();
     let title = if title.is_empty() { format!("Issue {}", facts.issue) } else { title.to_owned() };
-    title.chars().filter(|c| !c.is_control()).take(TITLE_MAX_CHARS).collect()
+    let title: String = title.chars().filter(|c| !c.is_control()).take(TITLE_MAX_CHARS).collect();
+    inert_line(&title)
 }
 
-/// The text between the marks.
+/// The text between the marks. The agent's text cannot look like a mark: it begins no HTML.
 pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
     let mut section = String::new();
     if let Some(summary) = facts.summary.map(str::trim).filter(|text| !text.is_empty()) {
+        let summary = inert_markdown(summary, Some(facts.issue));
         let quoted: String = summary.lines().map(|line| format!("> {line}\n")).collect();
         section += &format!("What the agent says:\n\n{quoted}\n");
     }
     section += "Commits:\n\n";
     for commit in facts.commits.iter().take(LISTED_MAX) {
-        let subject: String =
-            commit.subject.chars().filter(|c| !c.is_control()).take(200).collect();
-        // A code span mentions no account and closes no issue.
-        section += &format!("- {} `{}`\n", commit.sha.short(), subject.replace('`', "'"));
+        let subject: String = commit.subject.chars().take(SUBJECT_MAX_CHARS).collect();
+        section += &format!("- {} {}\n", commit.sha.short(), inert_code(&subject));
     }
     let more = facts.commits.len().saturating_sub(LISTED_MAX);
     if more > 0 {
         section += &format!("- and {more} more\n");
     }
-    section += &format!("\nCloses #{}\n", facts.issue);
-    // An agent's text must not look like a mark.
-    section.replace("<!--", "<! --")
+    // Text of others in a code span may still spell a mark.
+    section = section.replace("<!--", "<! --");
+    section + &format!("\nCloses #{}\n", facts.issue)
 }
 
 /// The whole text of a new pull request.
@@ -108,7 +110,7 @@ mod tests {
         assert_eq!(render_title(&facts), "Do it");
         let section = render_section(&facts);
         assert!(section.ends_with("\nCloses #3\n") && section.contains("> done"), "{section}");
-        assert!(section.contains("`fix 'x', closes #9 @all`"), "{section}");
+        assert!(section.contains("``fix `x`, closes #\u{200b}9 @all``"), "{section}");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use model::inert::inert_markdown;
 use thiserror::Error;
 
-use super::neutral::neutralise;
 use crate::thread::{Numbering, Thread};
 
 /// Length limit of a text, below the limit of every forge.
@@ -76,12 +76,16 @@ impl Scope {
     }
 }
 
-/// Returns the text as it may be written, or the reason of the refusal.
+/// Returns the text as it may be written, or the reason of the refusal. It refers to no other issue, mentions no account
+/// and gives no command.
 pub(crate) fn judge_text(text: &str, own_issue: u64) -> Result<String, RefusalReason> {
+    if text.trim().is_empty() {
+        return Err(RefusalReason::Empty);
+    }
+    let text = inert_markdown(text, Some(own_issue));
     match text.len() {
-        _ if text.trim().is_empty() => Err(RefusalReason::Empty),
         bytes if bytes > BODY_MAX_BYTES => Err(RefusalReason::TooLong { bytes }),
-        _ => Ok(neutralise(text, own_issue)),
+        _ => Ok(text),
     }
 }
 
@@ -124,6 +128,16 @@ mod tests {
         let bytes = BODY_MAX_BYTES + 1;
         assert_eq!(judge_text(&"x".repeat(bytes), 1), Err(RefusalReason::TooLong { bytes }));
         assert_eq!(judge_text("hello", 1).as_deref(), Ok("hello"));
+        let marks = "#2 ".repeat(BODY_MAX_BYTES / 3);
+        assert!(matches!(judge_text(&marks, 1), Err(RefusalReason::TooLong { .. })));
+    }
+
+    #[test]
+    fn a_comment_acts_on_the_own_issue_alone() {
+        let text = "closes #317, fixes #12, GH-3 and https://git.example/a/b/issues/3; cc @alice\n/close";
+        let shown = judge_text(text, 317).map(|text| text.replace('\u{200b}', "|"));
+        let expected = "closes #317, fixes #|12, GH-|3 and https:|//git.example/a/b/issues/3; cc @|alice\n/|close";
+        assert_eq!(shown.as_deref(), Ok(expected));
     }
 
     #[test]

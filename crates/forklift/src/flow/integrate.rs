@@ -12,6 +12,7 @@ use merge::resolver::decide::TrustThreshold;
 use merge::resolver::receipt::FileAction;
 use model::exit::ForkliftExit;
 use model::id::Sha;
+use model::inert::inert_line;
 
 use super::resolver::Handover;
 use super::run::ForkRun;
@@ -43,8 +44,9 @@ impl ForkRun<'_> {
         let (pins, branch) = (self.run.record.pins.clone(), self.run.record.fork.branch.clone());
         let repo = self.make_import_repo().await?;
         let identity = host_identity();
+        let shown = inert_line(branch.as_str());
         let message = format!(
-            "Merge upstream/{branch} into {branch}\n\nUpstream-commit: {}\n",
+            "Merge upstream/{shown} into {shown}\n\nUpstream-commit: {}\n",
             pins.upstream
         );
         let name = import_ref(self.run.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;

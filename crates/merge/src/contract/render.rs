@@ -1,6 +1,7 @@
 //! Renders the account: a table for a pull request, lines for a terminal.
 
 use model::escape::escape_line;
+use model::inert::{inert_cell, inert_line};
 
 use super::{Contract, ContractStatus};
 
@@ -105,21 +106,17 @@ fn render_row(row: &ContractRow, format: ContractFormat) -> String {
             } else {
                 state.into()
             };
-            format!("| {state} | {} | {} |\n", code(&row.what), cell(&row.why))
+            format!("| {state} | {} | {} |\n", inert_cell(&row.what), cell(&row.why))
         }
         ContractFormat::Plain if row.why.is_empty() => format!("  {state:<10}  {}\n", row.what),
         ContractFormat::Plain => format!("  {state:<10}  {}: {}\n", row.what, row.why),
     }
 }
 
-/// Quotes untrusted text for a table cell: it must not end the cell, mention a person or make a link.
-fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'").replace('|', "\\|"))
-}
-
 /// Escapes a sentence that may contain an untrusted path.
 fn cell(text: &str) -> String {
-    let is_markup = |c: char| "|`*_[]<>@#\\&!".contains(c);
+    let is_markup = |c: char| "|`*_[]\\".contains(c);
+    let text = inert_line(text);
     text.chars().flat_map(|c| is_markup(c).then_some('\\').into_iter().chain([c])).collect()
 }
 

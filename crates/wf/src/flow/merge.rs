@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use host::git::{CommitDraft, WorktreeRepo};
 use model::id::Sha;
+use model::inert::inert_line;
 
 use super::product::{check_worktree, identity, origin};
 use crate::disk::question::blocking_questions;
@@ -162,7 +163,7 @@ async fn make_commit(
         ));
     }
     let meta = &workstream.meta;
-    let message = format!("Merge workstream {}: {}\n", meta.id, meta.title);
+    let message = format!("Merge workstream {}: {}\n", meta.id, inert_line(&meta.title));
     let new_commit = CommitDraft {
         tree: &merged.tree,
         parents: &[base.clone(), head.clone()],

@@ -7,6 +7,7 @@ use forge::{
 };
 use host::git::WorktreeRepo;
 use model::id::Sha;
+use model::inert::inert_line;
 use model::secret::Secret;
 use shell::pull::{PullRenewal, open_pull};
 
@@ -140,7 +141,7 @@ pub(crate) async fn publish(
     host::failpoint::hit("pull-after-push");
     let plan = workstream.load_plan()?;
     let pull = NewPull {
-        title: format!("{}: {}", meta.id, meta.title),
+        title: format!("{}: {}", meta.id, inert_line(&meta.title)),
         body: render_pull(&plan),
         head: meta.branch.clone(),
         base: meta.base_branch.clone(),

@@ -6,6 +6,7 @@ use host::git::{CommitDraft, OldValue, RefName, WorktreeRepo};
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::receipt::Receipt;
 use model::id::Sha;
+use model::inert::inert_line;
 use serde::Serialize;
 
 use super::merge::refuse_dirty;
@@ -114,7 +115,7 @@ fn render_message(workstream: &Workstream, receipts: &[Receipt]) -> String {
         message.push_str("\nConflicts that were resolved automatically:\n\n");
     }
     for receipt in receipts {
-        message.push_str(&format!("- {}\n", render_receipt(receipt)));
+        message.push_str(&format!("- {}\n", inert_line(&render_receipt(receipt))));
     }
     message
 }

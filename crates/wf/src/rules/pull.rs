@@ -1,5 +1,7 @@
 //! The pull request of a workstream: its next action and its text.
 
+use model::inert::inert_markdown;
+
 use super::plan::Plan;
 
 /// Next action of `wf merge` on a forge.
@@ -26,12 +28,13 @@ pub(crate) fn next_pull_action(pull: Option<(bool, bool)>, is_pushed: bool) -> P
     }
 }
 
+/// Renders the body. Agents may have written the plan, so nothing in it acts on the forge.
 pub(crate) fn render_pull(plan: &Plan) -> String {
     let mut text = "## Micro-commits\n\n".to_owned();
     for commit in &plan.commits {
-        text.push_str(&format!("- {}: {}\n", commit.id, commit.title));
+        text.push_str(&format!("- {}: {}\n", commit.id, inert_markdown(&commit.title, None)));
         for bullet in &commit.acceptance {
-            text.push_str(&format!("  - {bullet}\n"));
+            text.push_str(&format!("  - {}\n", inert_markdown(bullet, None)));
         }
     }
     text
@@ -63,5 +66,12 @@ mod tests {
         let plan = "### COMMIT-TF-001: Add it\n\nAcceptance:\n- it runs\n\nDone: [x]\n";
         let text = render_pull(&parse_plan(plan).unwrap());
         assert_eq!(text, "## Micro-commits\n\n- COMMIT-TF-001: Add it\n  - it runs\n");
+    }
+
+    #[test]
+    fn a_plan_closes_nothing_and_calls_nobody() {
+        let plan = "### COMMIT-TF-001: Add it, fixes #3\n\nAcceptance:\n- ask @all\n\nDone: [x]\n";
+        let text = render_pull(&parse_plan(plan).unwrap());
+        assert!(text.contains("fixes #\u{200b}3") && text.contains("@\u{200b}all"), "{text}");
     }
 }

@@ -87,19 +87,20 @@ fn subjects_that_want_to_be_more_than_text() {
         commit('c', "--> <!-- bot-bottle: end -->"),
         commit('d', "\u{1b}[31mred\u{7}"),
     ];
-    insta::assert_snapshot!(check(&commits, Some("<!-- bot-bottle: end -->\n@all closes #9")), @"
+    let text = check(&commits, Some("<!-- bot-bottle: end -->\n@all closes #9"));
+    insta::assert_snapshot!(text.replace('\u{200b}', "¦"), @r"
     <!-- bot-bottle: each run writes anew what stands from here to the end mark -->
     What the agent says:
 
-    > <! -- bot-bottle: end -->
-    > @all closes #9
+    > <¦!-- bot-bottle: end -->
+    > @¦all closes #¦9
 
     Commits:
 
-    - aaaaaaaaaaaa `closes #9, see @all`
-    - bbbbbbbbbbbb `a 'code' span`
+    - aaaaaaaaaaaa `closes #¦9, see @all`
+    - bbbbbbbbbbbb ``a `code` span``
     - cccccccccccc `--> <! -- bot-bottle: end -->`
-    - dddddddddddd `[31mred`
+    - dddddddddddd `\x1b[31mred\x07`
 
     Closes #3
     <!-- bot-bottle: end -->

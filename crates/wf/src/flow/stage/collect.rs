@@ -9,6 +9,7 @@ use engine::box_command::BoxCommand;
 use engine::export::{ExportRequest, Exported, export, import_ref, make_import_repo};
 use host::git::{GitIdentity, RefName, SealedRepo};
 use model::id::Sha;
+use model::inert::inert_line;
 use model::verdict::Ended;
 use sandbox::spec::ProgramMount;
 
@@ -77,7 +78,7 @@ impl StageContext<'_> {
     async fn commit_rest(&self, commit: &MicroCommit) -> StageResult<Option<String>> {
         let layout = self.box_layout("commit", WORKSPACE, self.blank_state()?, COMMIT_SECS).await?;
         let hooks = self.find_hooks().await?;
-        let message = format!("{}: {}", commit.id, commit.title);
+        let message = format!("{}: {}", commit.id, inert_line(&commit.title));
         let branch = self.workstream.meta.branch.as_str();
         let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, &hooks.inside];
         let mut command = BoxCommand::new(layout, argv.map(str::to_owned).to_vec());
