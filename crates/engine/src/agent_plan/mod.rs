@@ -136,6 +136,11 @@ impl ResolvedAgent {
         self.model.as_ref().map(|model| model.choice.url.clone())
     }
 
+    /// Name of the model at its server, if one was chosen.
+    pub fn model_name(&self) -> Option<&str> {
+        self.model.as_ref().and_then(|model| model.choice.model.as_deref())
+    }
+
     /// Values that must never be written.
     pub fn secrets(&self) -> Vec<Secret> {
         self.model.iter().flat_map(|model| model.secrets.clone()).collect()

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_comment_acts_on_the_own_issue_alone() {
-        let text = "closes #317, fixes #12, GH-3 and https://git.example/a/b/issues/3; cc @alice\n/close";
+        let text =
+            "closes #317, fixes #12, GH-3 and https://git.example/a/b/issues/3; cc @alice\n/close";
         let shown = judge_text(text, 317).map(|text| text.replace('\u{200b}', "|"));
         let expected = "closes #317, fixes #|12, GH-|3 and https:|//git.example/a/b/issues/3; cc @|alice\n/|close";
         assert_eq!(shown.as_deref(), Ok(expected));

@@ -75,7 +75,8 @@ pub(super) async fn begin<'a>(
     secrets.extend(ForgePlan::find(&seen.fork.forge, &places.config)?.token);
     shell::terminal::hide(secrets.iter().cloned());
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
-    let record = first_record(&dir, &seen, args, choice, earlier.as_ref());
+    let mut record = first_record(&dir, &seen, args, choice, earlier.as_ref());
+    record.settings.model = request.resolved.model_name().map(str::to_owned);
     let task = task(dir.id(), &seen, args, &record.settings, earlier.as_ref());
     let plan = request.resolved.plan(task).or_usage()?;
     save_args(args, &dir)?;
@@ -141,13 +142,15 @@ fn first_record(
             strategy: args.strategy.or(rules.strategy).unwrap_or_default(),
             rules,
             trust: args.trust,
+            model: None,
             notify_cmd: args.notify_cmd.clone(),
         },
         resumed_from: earlier.map(|earlier| earlier.meta.run.clone()),
         check: None,
         regenerate: Vec::new(),
         merged_alone: false,
-        resolver: None,
+        // The earlier workspace has the merge as the resolver left it.
+        resolver: earlier.and_then(|earlier| earlier.meta.resolver.clone()),
         conflicts: earlier.map(|earlier| earlier.meta.conflicts.clone()).unwrap_or_default(),
         stuck: None,
         contract: None,

@@ -3,12 +3,14 @@
 use clap::Args;
 use model::exit::ForkliftExit;
 use run_store::run_dir;
+use serde::Serialize;
 use shell::Ui;
 
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
+use crate::rules::review::{ReviewPoint, review_points};
 
 /// Show one run
 #[derive(Debug, Args)]
@@ -17,13 +19,21 @@ pub(crate) struct ShowArgs {
     run: String,
 }
 
+/// A run's record with what follows from it.
+#[derive(Serialize)]
+struct ShownRun<'a> {
+    #[serde(flatten)]
+    meta: &'a ForkRunRecord,
+    needs_look: Vec<ReviewPoint>,
+}
+
 /// Shows the run; as JSON, the whole of its metadata.
 pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &args.run).or_usage()?;
     let meta = ForkRunRecord::load(&dir).or_machine()?;
     if ui.is_json() {
-        ui.document(&meta);
+        ui.document(&ShownRun { meta: &meta, needs_look: review_points(&meta) });
         return Ok(ForkliftExit::Success);
     }
     ui.result("fork", &meta.fork.path.display().to_string());

@@ -45,10 +45,8 @@ impl ForkRun<'_> {
         let repo = self.make_import_repo().await?;
         let identity = host_identity();
         let shown = inert_line(branch.as_str());
-        let message = format!(
-            "Merge upstream/{shown} into {shown}\n\nUpstream-commit: {}\n",
-            pins.upstream
-        );
+        let message =
+            format!("Merge upstream/{shown} into {shown}\n\nUpstream-commit: {}\n", pins.upstream);
         let name = import_ref(self.run.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
         let when = self.run.record.started_at;
         let options = MergeOptions { message: &message, identity: &identity, when, name: &name };

@@ -89,6 +89,9 @@ pub(crate) struct Settings {
     pub(crate) rules: ForkRules,
     #[serde(default)]
     pub(crate) trust: Option<f64>,
+    /// Name of the model at its server, where forklift chose it.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
     #[serde(default)]
     pub(crate) notify_cmd: Option<String>,
 }

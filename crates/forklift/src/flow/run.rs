@@ -15,7 +15,6 @@ use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder};
 use forge::NewPull;
 use host::git::{SealedRepo, UserEnv, UserRepo};
 use host::signal::Cancel;
-use merge::contract::{ContractFormat, render_contract};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId, Sha};
 use model::verdict::Ended;
@@ -33,7 +32,7 @@ use crate::commands::ForkliftDirs;
 use crate::commands::run_args::AgentWhen;
 use crate::exit::{Failure, OrExit};
 use crate::rules::judge::{ResultFacts, Verdict, judge};
-use crate::rules::pull_text::render_pull;
+use crate::rules::pull_text::{PullTextFacts, render_pull};
 
 /// Bytes of the agent's note that are read.
 const STUCK_CAP: usize = 64 * 1024;
@@ -117,9 +116,9 @@ impl<'a> ForkRun<'a> {
         let incoming = repo.new_commits(&record.pins.upstream, known, MOST_INCOMING).await;
         let incoming: Vec<NewCommit> =
             incoming.or_machine()?.into_iter().map(NewCommit::from).collect();
-        let contract = record.contract.as_ref();
-        let contract = contract.map(|it| render_contract(it, ContractFormat::Markdown));
-        Ok(render_pull(record, branch, &incoming, contract.as_deref()))
+        let run_path = shown_path(self.run.dir.path());
+        let (incoming, run_path) = (incoming.as_slice(), run_path.as_str());
+        Ok(render_pull(&PullTextFacts { record, head: branch, incoming, run_path }))
     }
 
     /// The agent's note, read as untrusted data. A note that the fork itself carries does not count.
@@ -307,6 +306,15 @@ pub(crate) fn final_verdict(record: &ForkRunRecord) -> Verdict {
 
 pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
     BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)
+}
+
+/// A path below the home folder, without the user's name.
+fn shown_path(path: &Path) -> String {
+    let home = host::env::var_os("HOME").map(PathBuf::from);
+    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }
 
 fn usage_of(runs: &Path, run: &RunId) -> Result<Usage, Failure> {

@@ -8,12 +8,18 @@ use shell::Ui;
 use super::record::ForkRunRecord;
 use super::run::STUCK_FILE;
 use crate::rules::judge::Verdict;
+use crate::rules::review::{ReviewPoint, review_points};
+use crate::rules::words::counted;
 
 /// Lines of the agent's note or of a command's output that are shown.
 const LINES_SHOWN: usize = 20;
 
+/// Points that are shown; more are counted.
+const POINTS_SHOWN: usize = 10;
+
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
     ui.result("verdict", &verdict.message());
+    show_points(ui, &review_points(meta));
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
         ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
@@ -59,6 +65,21 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
     ui.event("verdict", &verdict_event(dir, meta, verdict));
 }
 
+/// Shows what needs a look, worst first.
+fn show_points(ui: &Ui, points: &[ReviewPoint]) {
+    if points.is_empty() {
+        return;
+    }
+    ui.result("look", &counted(points.len(), "point"));
+    for ReviewPoint { path, what } in points.iter().take(POINTS_SHOWN) {
+        ui.item(&path.as_ref().map_or_else(|| what.clone(), |path| format!("{path}: {what}")));
+    }
+    let more = points.len().saturating_sub(POINTS_SHOWN);
+    if more > 0 {
+        ui.item(&format!("and {more} more"));
+    }
+}
+
 fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
     if !ui.is_json() {
         ui.page(&lines.map(|line| format!("  | {line}\n")).collect::<String>());
@@ -70,6 +91,6 @@ pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdic
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
         "words": verdict.message(), "status": meta.exit_status, "publication": meta.publication,
-        "evidence": meta.evidence, "stuck": meta.stuck,
+        "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": review_points(meta),
     })
 }

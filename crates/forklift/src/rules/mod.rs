@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate_status;
 pub(crate) mod brief;
+pub(crate) mod conflict_row;
 pub(crate) mod fork_file;
 pub(crate) mod fork_list;
 pub(crate) mod image;
@@ -11,7 +12,10 @@ pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod pull_text;
 pub(crate) mod replay_page;
+pub(crate) mod review;
+mod run_facts;
 pub(crate) mod search;
+mod section;
 pub(crate) mod strategy;
 pub(crate) mod target;
 pub(crate) mod words;

@@ -1,244 +1,523 @@
-//! Text of a pull request, in the order of a reviewer's questions.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Text of a pull request, in the order of a reviewer's questions. Text from elsewhere is inert in it.
 
 use engine::evidence::NewCommit;
-use forge::NewPull;
-use merge::path::TreePath;
-use merge::resolver::receipt::Receipt;
+use forge::{BODY_MAX_BYTES, NewPull};
+use merge::account::SideStatus;
+use merge::contract::{ContractFormat, render_contract};
 use model::id::BranchName;
+use model::inert::{inert_block, inert_cell, inert_code, inert_html, inert_line, inert_prose};
 
+use super::conflict_row::{ConflictRow, conflict_rows};
+use super::review::{ReviewPoint, review_points};
+use super::run_facts::run_facts;
+use super::section::{Importance, Section, render_sections};
 use super::strategy::Strategy;
 use super::target::Target;
+use crate::commands::run_args::AgentWhen;
 use crate::flow::record::ForkRunRecord;
-use crate::flow::resolver::ResolverSummary;
 
-/// Commits that are listed; more are counted.
+/// Commits and other items of a list; more are counted.
 const LISTED: usize = 50;
+
+/// Points and conflicts; more are counted.
+const ROWS: usize = 200;
+
+/// Lines of a contract above which it is folded.
+const UNFOLDED_LINES: usize = 12;
+
+/// Characters of one text from elsewhere.
+const TEXT_CHARS: usize = 300;
+
+/// Characters of the agent's answer.
+const ANSWER_CHARS: usize = 6000;
+
+/// Columns of the agent's answer, which stands in a code block.
+const ANSWER_COLUMNS: usize = 100;
 
 /// Marks a pull request of forklift, also after edits.
 pub(crate) const MARK: &str = "<!-- forklift -->";
 
-/// Renders title and body of the pull request of `head`. Text from elsewhere is quoted as plain text.
-pub(crate) fn render_pull(
-    meta: &ForkRunRecord,
-    head: &BranchName,
-    incoming: &[NewCommit],
-    contract: Option<&str>,
-) -> NewPull {
-    let branch = &meta.fork.branch;
-    let what = match &meta.settings.target {
-        Target::Tip => format!("{branch} at {}", meta.pins.upstream.short()),
-        Target::LatestTag | Target::Named(_) => plain(&meta.settings.target_name),
+/// Facts about a run beside its record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PullTextFacts<'a> {
+    pub(crate) record: &'a ForkRunRecord,
+    pub(crate) head: &'a BranchName,
+    /// Commits of upstream that the fork lacks.
+    pub(crate) incoming: &'a [NewCommit],
+    /// The run's directory, as the user knows it.
+    pub(crate) run_path: &'a str,
+}
+
+/// Renders title and body of the pull request.
+pub(crate) fn render_pull(facts: &PullTextFacts<'_>) -> NewPull {
+    let PullTextFacts { record, head, incoming, .. } = *facts;
+    let branch = &record.fork.branch;
+    let what = match &record.settings.target {
+        Target::Tip => format!("{branch} at {}", record.pins.upstream.short()),
+        Target::LatestTag | Target::Named(_) => record.settings.target_name.clone(),
     };
-    let verb = match meta.settings.strategy {
+    let verb = match record.settings.strategy {
         Strategy::Merge => "Merge upstream",
         Strategy::Rebase => "Rebase onto upstream",
     };
-    let title = format!("{verb} {what} ({} commits)", incoming.len());
-    let mut parts = vec![MARK.to_owned(), opening(meta)];
-    parts.extend(rebase_note(meta));
-    parts.push(section("What comes from upstream", &commits(incoming)));
-    parts.push(section("Conflicts", &conflicts(meta)));
-    if let Some(resolver) = &meta.resolver {
-        parts.push(section("Resolved without a model", &receipts(resolver)));
-        parts.extend(after_the_agent(resolver).map(|text| section("What else was touched", &text)));
-    }
-    parts.push(section("What was decided here", &decisions(meta)));
-    parts.extend(
-        contract.map(|contract| section("What became of the fork's own changes", contract)),
-    );
-    parts.push(section("What the host checked", &checks(meta)));
-    if let Some(answer) = meta.agent_result.as_ref().and_then(|agent| agent.answer.as_deref()) {
-        parts.push(section("What the agent says (a claim, not evidence)", &quoted(answer)));
-    }
-    parts.push(format!("Run `{}`.", meta.run));
-    let body = parts.join("\n\n") + "\n";
+    let title = format!("{verb} {} ({} commits)", inert_line(&cut(&what)), incoming.len());
+    let rows = conflict_rows(record);
+    let mut sections = vec![
+        opening(record, head),
+        review(record),
+        conflicts(record, &rows),
+        hunks(&rows),
+        upstream(record, incoming),
+        Section {
+            title: "How it was made and checked",
+            head: run_facts(record),
+            ..Section::default()
+        },
+    ];
+    sections.extend(fork_changes(record));
+    sections.extend(answer(record));
+    let run = format!("Run {} in {}.", inert_code(record.run.as_str()), inert_code(facts.run_path));
+    sections.push(Section { head: run, ..Section::default() });
+    let body = render_sections(sections, BODY_MAX_BYTES);
     NewPull { title, body, head: head.clone(), base: branch.clone() }
 }
 
-fn opening(meta: &ForkRunRecord) -> String {
-    let by = match &meta.agent_result {
-        Some(_) => format!("`{}` in a sealed box", meta.settings.provider),
-        None => "git alone, without an agent".to_owned(),
+fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
+    let (branch, head) = (inert_code(record.fork.branch.as_str()), inert_code(head.as_str()));
+    let by = match record.merged_alone {
+        false => format!("{} in a sealed box", inert_code(&record.settings.provider)),
+        true => "git and the fork's rules and past, without an agent".to_owned(),
     };
+    let mut text = format!(
+        "{MARK}\n\nBrings {branch} up to date with upstream `{}`. Made by {by}; judged by the host against the commits it \
+         pinned before the run.\n",
+        record.pins.upstream
+    );
+    if record.settings.strategy == Strategy::Rebase {
+        // A rebased branch and the old one share no commits of the fork: merging them would double its history.
+        text.push_str(&format!(
+            "\n**This is a rebase.** Do not merge it with the button: after the review, replace {branch} by {head} with \
+             `git push --force-with-lease`.\n"
+        ));
+    }
+    Section { head: text, ..Section::default() }
+}
+
+fn review(record: &ForkRunRecord) -> Section {
+    let points = review_points(record);
+    let head = match (points.is_empty(), &record.account) {
+        (false, _) => "",
+        (true, Some(_)) => {
+            "Nothing: the result has the changes of both sides, but for what the fork's rules leave out, and the agent \
+             decided nothing.\n"
+        }
+        (true, None) => {
+            "Nothing was found. The two sides have no account: they share no history.\n"
+        }
+    };
+    let section = Section {
+        title: "Needs a look",
+        head: head.to_owned(),
+        items: points.iter().map(render_point).collect(),
+        noun: "points",
+        importance: Importance::Review,
+        ..Section::default()
+    };
+    section.at_most(ROWS)
+}
+
+fn render_point(point: &ReviewPoint) -> String {
+    let what = inert_prose(&cut(&point.what));
+    match &point.path {
+        Some(path) => format!("- {}: {what}\n", inert_code(&cut(path))),
+        None => format!("- {what}\n"),
+    }
+}
+
+fn conflicts(record: &ForkRunRecord, rows: &[ConflictRow]) -> Section {
+    let head = if !rows.is_empty() {
+        "| path | conflict | decided by | result | sure |\n|---|---|---|---|---|\n"
+    } else if record.account.is_some() {
+        "None: git merges the two sides without a conflict.\n"
+    } else if record.settings.agent_when == AgentWhen::Always {
+        "Not known: the agent was started before anything else was tried.\n"
+    } else {
+        "None was found.\n"
+    };
+    let section = Section {
+        title: "Conflicts",
+        head: head.to_owned(),
+        items: rows.iter().map(render_row).collect(),
+        noun: "conflicts",
+        importance: Importance::Conflicts,
+        ..Section::default()
+    };
+    section.at_most(ROWS)
+}
+
+fn render_row(row: &ConflictRow) -> String {
+    let sure = row.confidence.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0));
     format!(
-        "Brings `{}` up to date with upstream `{}`. Made by {by}; verified by the host against the commits it pinned \
-         before the run.",
-        meta.fork.branch, meta.pins.upstream
+        "| {} | {} | {} | {} | {sure} |\n",
+        inert_cell(&cut(&row.path)),
+        inert_prose(&row.kind),
+        row.decider.render(),
+        row.result.unwrap_or("unknown"),
     )
 }
 
-/// A rebased branch and the old one share no commits of the fork: merging them would double its history.
-fn rebase_note(meta: &ForkRunRecord) -> Option<String> {
-    let branch = &meta.fork.branch;
-    (meta.settings.strategy == Strategy::Rebase).then(|| {
+/// The versions of both sides and the result of each conflict, folded.
+fn hunks(rows: &[ConflictRow]) -> Section {
+    let fold = |row: &ConflictRow| {
         format!(
-            "**This is a rebase.** Do not merge it with the button: after the review, replace `{branch}` by this branch \
-             (`git push --force-with-lease origin <this branch>:{branch}`)."
+            "<details><summary>{}</summary>\n\n{}\n\n</details>\n\n",
+            inert_html(&cut(&row.path)),
+            inert_block(&row.hunk)
         )
+    };
+    let rows = rows.iter().filter(|row| !row.hunk.is_empty());
+    Section {
+        items: rows.map(fold).collect(),
+        noun: "conflicts, whose versions are in the record of the run",
+        importance: Importance::Hunks,
+        ..Section::default()
+    }
+}
+
+fn upstream(record: &ForkRunRecord, incoming: &[NewCommit]) -> Section {
+    let item = |commit: &NewCommit| {
+        format!("- `{}` {}\n", commit.sha.short(), inert_code(&cut(&commit.subject)))
+    };
+    let changes = record.account.iter().flat_map(|account| &account.upstream.changes);
+    let left_out: Vec<String> = changes
+        .filter(|change| change.status == SideStatus::DroppedByRule)
+        .map(|change| {
+            let reason = change.reason.as_ref().map_or("a rule", |reason| reason.text.as_str());
+            let path = inert_code(&cut(&change.path.to_string()));
+            format!("- {path}, by {}\n", inert_prose(&cut(reason)))
+        })
+        .collect();
+    let tail = match left_out.as_slice() {
+        [] => String::new(),
+        paths => {
+            let more = paths.len().saturating_sub(LISTED);
+            let more = if more > 0 { format!("- … and {more} more\n") } else { String::new() };
+            let shown: String = paths.iter().take(LISTED).map(String::as_str).collect();
+            format!("\nLeft out of it by the fork's rules and earlier merges:\n\n{shown}{more}")
+        }
+    };
+    let section = Section {
+        title: "What comes from upstream",
+        items: incoming.iter().map(item).collect(),
+        tail,
+        noun: "commits",
+        importance: Importance::Incoming,
+        ..Section::default()
+    };
+    section.at_most(LISTED)
+}
+
+/// The account of the fork's own changes, folded if it is long.
+fn fork_changes(record: &ForkRunRecord) -> Option<Section> {
+    let contract = render_contract(record.contract.as_ref()?, ContractFormat::Markdown);
+    let is_long = contract.lines().count() > UNFOLDED_LINES;
+    let item = match contract.split_once('\n').filter(|_| is_long) {
+        Some((sum, rows)) => {
+            format!("{sum}\n\n<details><summary>All of it</summary>\n{rows}\n</details>\n")
+        }
+        None => contract,
+    };
+    Some(Section {
+        title: "What became of the fork's own changes",
+        items: vec![item],
+        noun: "account, which is in the record of the run",
+        importance: Importance::ForkChanges,
+        ..Section::default()
     })
 }
 
-fn conflicts(meta: &ForkRunRecord) -> String {
-    if meta.conflicts.is_empty() {
-        return "None: git could do it alone.".to_owned();
+fn answer(record: &ForkRunRecord) -> Option<Section> {
+    let answer = record.agent_result.as_ref()?.answer.as_deref()?.trim();
+    if answer.is_empty() {
+        return None;
     }
-    list(&meta.conflicts, |line| plain(line))
-}
-
-/// Grouped by action and strategies; each with its confidence and the merges it was learned from.
-fn receipts(resolver: &ResolverSummary) -> String {
-    if resolver.receipts.is_empty() {
-        return "Nothing: every conflict was left to the agent.".to_owned();
+    let length = answer.chars().count();
+    let shown: String = answer.chars().take(ANSWER_CHARS).collect();
+    let mut item = inert_block(&wrap(&shown, ANSWER_COLUMNS)) + "\n";
+    if length > ANSWER_CHARS {
+        item.push_str(&format!("\n… and {} more characters.\n", length - ANSWER_CHARS));
     }
-    let mut groups: BTreeMap<String, Vec<&Receipt>> = BTreeMap::new();
-    for receipt in &resolver.receipts {
-        let strategies: BTreeSet<String> =
-            receipt.steps.iter().map(|step| step.strategy.to_string()).collect();
-        let strategies: Vec<String> = strategies.into_iter().collect();
-        let title = format!("{} (by {})", receipt.action.as_str(), strategies.join(", "));
-        groups.entry(title).or_default().push(receipt);
-    }
-    let group = |(title, receipts): (String, Vec<&Receipt>)| {
-        let lines = list(&receipts, |receipt| receipt_line(receipt));
-        format!("{} files: {title}\n\n{lines}", receipts.len())
-    };
-    groups.into_iter().map(group).collect::<Vec<_>>().join("\n\n")
+    Some(Section {
+        title: "What the agent says (a claim, not evidence)",
+        items: vec![item],
+        noun: "answer, which is in the record of the run",
+        importance: Importance::Answer,
+        ..Section::default()
+    })
 }
 
-fn receipt_line(receipt: &Receipt) -> String {
-    let steps = || receipt.steps.iter();
-    let merges = steps().filter_map(|step| step.learned_from.as_ref());
-    let merges: BTreeSet<String> = merges.map(|merge| format!("`{}`", merge.short())).collect();
-    let merges: Vec<String> = merges.into_iter().take(3).collect();
-    let from = match merges.is_empty() {
-        true => String::new(),
-        false => format!(", as in {}", merges.join(", ")),
-    };
-    let programs = steps().filter_map(|step| step.program.as_deref());
-    let programs: BTreeSet<String> =
-        programs.map(|program| format!(", with `{}`", one_line(program))).collect();
-    let with: String = programs.into_iter().collect();
-    let sure = (receipt.confidence * 100.0).round();
-    format!(
-        "`{}`: {} ({sure} % sure{from}{with})",
-        path_text(&receipt.path.to_string()),
-        receipt.kind.as_str()
-    )
-}
-
-/// Changes of the agent beside the open conflicts.
-fn after_the_agent(resolver: &ResolverSummary) -> Option<String> {
-    let list = |title: &str, paths: &[TreePath]| {
-        let shown =
-            paths.iter().take(LISTED).map(|path| format!("- `{}`", path_text(&path.to_string())));
-        (!paths.is_empty()).then(|| format!("{title}\n\n{}", shown.collect::<Vec<_>>().join("\n")))
-    };
-    let parts: Vec<String> = [
-        list("Resolved files that the agent changed again:", &resolver.changed_after),
-        list("Files that were in no conflict:", &resolver.outside),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
-}
-
-fn path_text(path: &str) -> String {
-    path.replace('`', "'")
-}
-
-fn commits(incoming: &[NewCommit]) -> String {
-    list(incoming, |commit| format!("`{}` {}", commit.sha.short(), plain(&commit.subject)))
-}
-
-/// The files whose content is neither side's, which a reviewer should read first.
-fn decisions(meta: &ForkRunRecord) -> String {
-    let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
-    if evidence.files_made.is_empty() {
-        return "Nothing: every file is as one side has it.".to_owned();
-    }
-    let files = list(&evidence.files_made, |path| format!("`{}`", path_text(path)));
-    format!("These files are as neither side has them; please look here first:\n{files}")
-}
-
-fn checks(meta: &ForkRunRecord) -> String {
-    let Some(evidence) = &meta.evidence else { return "Nothing.".to_owned() };
-    let mark = |good: bool| if good { "yes" } else { "no" };
-    let mut lines = vec![
-        format!("- upstream's commit is contained: {}", mark(evidence.upstream_reachable)),
-        format!("- the fork's history is contained: {}", mark(evidence.base_reachable)),
-        format!("- conflict markers left: {}", evidence.markers_left.len()),
-        format!("- links out of the tree: {}", evidence.links_leaving.len()),
-        format!("- commits not by the box's own identity: {}", evidence.foreign_identities.len()),
-    ];
-    lines.push(match &meta.check {
-        Some(check) if check.passed() => {
-            format!("- the fork's own check passed: `{}`", one_line(&check.command))
+/// Breaks lines at blanks, as code blocks do not. A word that is too long stays whole.
+fn wrap(text: &str, columns: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            let length = word.chars().count();
+            if column > 0 && column + length > columns {
+                wrapped.push('\n');
+                column = 0;
+            }
+            wrapped.push_str(word);
+            column += length;
         }
-        Some(check) => format!("- the fork's own check failed: {}", check.how()),
-        None => "- the fork's own check: none is set (`check` in FORK.md)".to_owned(),
-    });
-    lines.join("\n")
+        wrapped.push('\n');
+    }
+    wrapped
 }
 
-fn one_line(command: &str) -> String {
-    plain(&command.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// A list of at most [`LISTED`] items; more are counted.
-fn list<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
-    let more = items.len().saturating_sub(LISTED);
-    let more = (more > 0).then(|| format!("- … and {more} more"));
-    let lines = items.iter().take(LISTED).map(|item| format!("- {}", line(item)));
-    lines.chain(more).collect::<Vec<_>>().join("\n")
-}
-
-fn section(title: &str, text: &str) -> String {
-    format!("### {title}\n\n{text}")
-}
-
-/// Text from elsewhere, quoted line by line, so that it cannot pass for forklift's.
-fn quoted(text: &str) -> String {
-    text.lines().map(|line| format!("> {}", plain(line))).collect::<Vec<_>>().join("\n")
-}
-
-/// Without markup, mentions and keywords that a forge would act on.
-fn plain(text: &str) -> String {
-    let escaped = model::escape::escape_line(text).into_owned();
-    escaped
-        .replace('@', "@\u{200b}")
-        .replace('#', "#\u{200b}")
-        .replace('<', "&lt;")
-        .replace('`', "'")
+/// The beginning of a long text.
+fn cut(text: &str) -> String {
+    if text.chars().count() <= TEXT_CHARS {
+        return text.to_owned();
+    }
+    text.chars().take(TEXT_CHARS).chain(['…']).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use merge::account::{ConflictAccount, ConflictResolution, MergeAccount};
+    use merge::clean::ConflictKind;
+    use merge::path::TreePath;
     use model::id::Sha;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    const NASTY: &str = "Fixes #12, GH-3 and https://git.example/a/b/issues/3, thanks @victim ![x](https://evil.example/p.png) \
+                         <img src=x> &commat;victim ` `` ``` | ~l %m $1 &1 !7 [a](b)";
+
+    /// The record of a run whose agent merged, as an earlier version wrote it, with these fields changed.
+    fn record(changes: &Value) -> ForkRunRecord {
+        let sha = |digit: &str| digit.repeat(40);
+        let mut value = json!({
+            "version": 2, "run": "fork_20260102_030405", "phase": "checked", "started_at": "2026-01-02T03:04:05Z",
+            "finished_at": null, "workspace": null,
+            "box": {
+                "ended": {"kind": "exited", "code": 0}, "backend": "bwrap", "started_at": "2026-01-02T03:04:05Z",
+                "finished_at": "2026-01-02T03:14:05Z", "ready_ms": 9, "wall_ms": 600_000, "report": null,
+                "output_bytes": 0, "dropped_bytes": 0, "peak_memory_bytes": null,
+            },
+            "evidence": {
+                "tip": sha("c"), "upstream_reachable": true, "base_reachable": true, "new_commits": [],
+                "files_changed": 1, "files_made": [], "links_leaving": [], "gitlinks_made": [], "markers_left": [],
+                "oversize": [], "foreign_identities": [],
+            },
+            "import_refused": null, "verdict": {"kind": "publish"}, "publication": null, "exit_status": null,
+            "operations_head": null, "stuck": null,
+            "fork": {
+                "path": "/fork", "origin": "o", "upstream": "u", "branch": "main", "forge": "o",
+            },
+            "pins": {"base": sha("a"), "upstream": sha("b")},
+            "settings": {
+                "provider": "codex", "backend": "bwrap", "backend_reason": "", "image": null, "timeout_secs": 480,
+                "agent_when": "conflict", "accept_loss": false,
+            },
+        });
+        merge_values(&mut value, changes);
+        serde_json::from_value(value).expect("a record")
+    }
+
+    fn merge_values(value: &mut Value, changes: &Value) {
+        match (value, changes) {
+            (Value::Object(fields), Value::Object(changes)) => {
+                for (name, change) in changes {
+                    merge_values(fields.entry(name.clone()).or_insert(Value::Null), change);
+                }
+            }
+            (value, change) => *value = change.clone(),
+        }
+    }
+
+    fn pull(record: &ForkRunRecord, subjects: &[&str]) -> NewPull {
+        let commit = |subject: &&str| NewCommit {
+            sha: Sha::parse(&"d".repeat(40)).expect("legal"),
+            subject: (*subject).to_owned(),
+            parents: 1,
+        };
+        let incoming: Vec<NewCommit> = subjects.iter().map(commit).collect();
+        let head = BranchName::parse("forklift/fork_20260102_030405").expect("legal");
+        render_pull(&PullTextFacts {
+            record,
+            head: &head,
+            incoming: &incoming,
+            run_path: "~/runs/x",
+        })
+    }
+
+    fn conflict(path: &str, hunk: &str) -> ConflictAccount {
+        ConflictAccount {
+            path: TreePath::new(path),
+            kind: ConflictKind::Content,
+            resolution: ConflictResolution::New,
+            hunk: hunk.to_owned(),
+        }
+    }
+
     #[test]
-    fn the_words_of_others_do_nothing_on_a_forge() {
-        let text = plain("fixes #12, thanks @everyone <img src=x>");
+    fn where_nobody_tried_to_merge_nothing_is_said_about_git() {
+        let always = json!({"settings": {"agent_when": "always"}});
+        let mut record = record(&always);
+        assert!(pull(&record, &[]).body.contains("### Conflicts\n\nNot known:"));
+        record.account = Some(MergeAccount::default());
+        assert!(pull(&record, &[]).body.contains("git merges the two sides without a conflict"));
+        let conflicts = vec![conflict("a.txt", "")];
+        record.account = Some(MergeAccount { conflicts, ..MergeAccount::default() });
+        let body = pull(&record, &[]).body;
+        assert!(body.contains("| `a.txt` | content | agent | new | – |"), "{body}");
         assert!(
-            !text.contains("#12") && !text.contains("@everyone") && !text.contains('<'),
-            "{text}"
+            body.contains("### Needs a look\n\n- `a.txt`: conflict decided by the agent (new)"),
+            "{body}"
         );
     }
 
     #[test]
-    fn a_long_list_is_cut_and_counted() {
-        let commit = |n: u32| NewCommit {
-            sha: Sha::parse(&format!("{n:040}")).expect("legal"),
-            subject: "s".to_owned(),
-            parents: 1,
-        };
-        let incoming: Vec<NewCommit> = (0..60).map(commit).collect();
-        let text = commits(&incoming);
-        assert_eq!(text.lines().count(), LISTED + 1);
-        assert!(text.ends_with("and 10 more"), "{text}");
+    fn what_is_not_known_is_said_and_what_is_known_is_counted() {
+        let body = pull(&record(&json!({})), &[]).body;
+        for words in [
+            "model: unknown",
+            "tokens: unknown",
+            "cost: unknown",
+            "time: 10 minutes",
+            "check: none is set",
+        ] {
+            assert!(body.contains(words), "{words}: {body}");
+        }
+        let agent = json!({
+            "claim": {"kind": "finished"}, "answer": null, "session": null, "tool_calls": 1, "input_tokens": 5,
+            "output_tokens": 6, "cost_usd": 0.125,
+        });
+        let usage = json!({
+            "requests": 2, "input": 10, "output": 7, "cache_read": 5, "cache_write": 0, "usd": 1.5, "estimated": 0,
+            "cap_hit": null, "waiting_until": null, "by_status": {},
+        });
+        let mut record = record(&json!({"agent_result": agent, "settings": {"model": "gpt-5"}}));
+        let body = pull(&record, &[]).body;
+        for words in
+            ["model: `gpt-5`", "5 read, 6 written, by the agent's", "0.12 dollars, by the agent's"]
+        {
+            assert!(body.contains(words), "{words}: {body}");
+        }
+        let exit = record.agent_box.as_mut().expect("a box");
+        exit.egress = Some(egress::EgressReport {
+            summary: egress::EgressSummary::default(),
+            usage: serde_json::from_value(usage).expect("usage"),
+        });
+        let body = pull(&record, &[]).body;
+        assert!(
+            body.contains("15 read, 7 written\n") && body.contains("cost: 1.50 dollars\n"),
+            "{body}"
+        );
+    }
+
+    #[test]
+    fn nothing_of_others_acts_wherever_it_stands() {
+        let agent = json!({
+            "claim": {"kind": "finished"}, "answer": format!("{NASTY}\n/merge\n```\n{NASTY}"), "session": null,
+            "tool_calls": 1, "input_tokens": 0, "output_tokens": 0, "cost_usd": null,
+        });
+        let check = json!({"command": NASTY, "ended": {"kind": "exited", "code": 0}, "wall_ms": 1, "tail": NASTY});
+        let contract = json!({
+            "commits": [{"sha": "e".repeat(40), "subject": NASTY, "state": "lost"}],
+            "paths": [{"path": NASTY, "state": "changed", "detail": NASTY}], "lost": true,
+        });
+        let mut record = record(&json!({
+            "agent_result": agent, "check": check, "contract": contract,
+            "conflicts": [format!("{NASTY} (content)")],
+            "evidence": {"files_made": [NASTY], "foreign_identities": [NASTY]},
+            "settings": {"target_name": NASTY, "target": "latest-tag", "provider": NASTY, "model": NASTY},
+        }));
+        let conflicts = vec![conflict(NASTY, &format!("/merge\n```\n{NASTY}\n````\n"))];
+        let with_account = MergeAccount { conflicts, ..MergeAccount::default() };
+        for account in [None, Some(with_account)] {
+            record.account = account;
+            let NewPull { title, body, .. } = pull(&record, &[NASTY, "/close", "closes ABC-1"]);
+            for text in [&title, &body] {
+                for live in ["#12", "GH-3", "://", "!7", "ABC-1", "\n/merge", "\n/close"] {
+                    assert!(!text.contains(live), "{live}: {text}");
+                }
+            }
+            let outside = format!("{title}\n{}", outside_code(&body));
+            for live in ["@victim", "![", "](", "<img", "&commat;", "~l", "%m", "$1", "&1"] {
+                assert!(!outside.contains(live), "{live}: {outside}");
+            }
+        }
+    }
+
+    /// A page without its code spans and code blocks, as Markdown reads it.
+    fn outside_code(page: &str) -> String {
+        let mut outside = String::new();
+        let mut fence: Option<String> = None;
+        for line in page.lines() {
+            let run: String = line.chars().take_while(|c| *c == '`').collect();
+            match &fence {
+                Some(open) if line == open => fence = None,
+                Some(_) => {}
+                None if run.len() > 2 && !line[run.len()..].contains('`') => fence = Some(run),
+                None => outside.push_str(&(without_spans(line) + "\n")),
+            }
+        }
+        assert_eq!(fence, None, "a code block is open: {page}");
+        outside
+    }
+
+    fn without_spans(line: &str) -> String {
+        let mut rest = line;
+        let mut outside = String::new();
+        while let Some(start) = rest.find('`') {
+            let length = rest[start..].chars().take_while(|c| *c == '`').count();
+            outside.push_str(&rest[..start]);
+            let inside = &rest[start + length..];
+            if outside.ends_with('\\') {
+                rest = inside;
+                continue;
+            }
+            let mut at = 0;
+            let end = loop {
+                let Some(found) = inside[at..].find('`').map(|found| at + found) else {
+                    break None;
+                };
+                let run = inside[found..].chars().take_while(|c| *c == '`').count();
+                if run == length {
+                    break Some(found + run);
+                }
+                at = found + run;
+            };
+            let end = end.unwrap_or_else(|| panic!("a code span is open: {line}"));
+            rest = &inside[end..];
+        }
+        outside + rest
+    }
+
+    #[test]
+    fn the_text_fits_every_forge_however_large_the_merge_is() {
+        let hunk = "some line of code\n".repeat(300);
+        let conflicts =
+            (0..3000).map(|n| conflict(&format!("{}/{n}", "dir/".repeat(900)), &hunk)).collect();
+        let paths: Vec<Value> = (0..3000)
+            .map(|n| json!({"path": format!("{n}/{}", "#1".repeat(2000)), "state": "lost", "detail": "@x".repeat(500)}))
+            .collect();
+        let contract = json!({"commits": [], "paths": paths, "lost": true});
+        let agent = json!({
+            "claim": {"kind": "finished"}, "answer": "#1 ".repeat(50_000), "session": null, "tool_calls": 1,
+            "input_tokens": 0, "output_tokens": 0, "cost_usd": null,
+        });
+        let mut record = record(&json!({"contract": contract, "agent_result": agent}));
+        record.account = Some(MergeAccount { conflicts, ..MergeAccount::default() });
+        let subjects = vec!["#1 ".repeat(1000); 4000];
+        let subjects: Vec<&str> = subjects.iter().map(String::as_str).collect();
+        let NewPull { title, body, .. } = pull(&record, &subjects);
+        assert!(body.len() <= BODY_MAX_BYTES && title.len() < 255, "{}", body.len());
+        assert!(body.contains("### Needs a look\n\n- `0/"), "{body}");
+        assert!(body.contains("more points.") && body.contains("more conflicts"), "{body}");
     }
 }

@@ -16,6 +16,7 @@ mod programs;
 mod prune;
 mod publish;
 mod publish_elsewhere;
+mod pull_text;
 mod readme;
 mod resolver;
 mod resume;

@@ -71,7 +71,7 @@ fn without_a_forge_the_text_is_beside_the_run() {
     let text =
         std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("the text");
     for words in
-        ["Merge upstream main", "What comes from upstream", "kept", "What the host checked"]
+        ["Merge upstream main", "What comes from upstream", "kept", "How it was made and checked"]
     {
         assert!(text.contains(words), "{words} is not in {text}");
     }

@@ -49,10 +49,10 @@ fn what_is_ruled_is_resolved_and_the_agent_finishes_the_rest() {
     assert_eq!(receipts[0]["path"], "ruled.txt");
     assert_eq!(person.metadata("/resolver/changed_after").as_array().map(Vec::len), Some(0));
     let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
-    for words in
-        ["Resolved without a model", "took upstream's version", "`ruled.txt`", "shared.txt"]
+    for row in
+        ["| `ruled.txt` | content | rule | theirs | 100 % |", "| `shared.txt` | content | agent |"]
     {
-        assert!(text.contains(words), "{words}: {text}");
+        assert!(text.contains(row), "{row}: {text}");
     }
     let branch = person.published().pop().expect("published");
     assert_eq!(
@@ -77,7 +77,11 @@ fn what_the_agent_does_beside_its_task_is_shown() {
         person.metadata("/resolver")
     );
     let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
-    assert!(text.contains("What else was touched"), "{text}");
+    for words in
+        ["`README.md`: not as git merges it", "| `ruled.txt` | content | agent, over rule |"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn codex_finishes_what_the_resolver_left() {
     let text =
         std::fs::read_to_string(scene.person.only_run().join("PULL_REQUEST.md")).expect("text");
     assert!(
-        text.contains("Resolved without a model") && text.contains("I kept both sides"),
+        text.contains("| `ruled.txt` | content | rule |") && text.contains("I kept both sides"),
         "{text}"
     );
 }

@@ -29,7 +29,10 @@ fn a_check_that_passes_is_told_and_the_result_is_published() {
     assert_eq!(person.metadata("/check/ended/kind"), "exited", "{}", output.snapshot());
     let run = person.only_run();
     let text = std::fs::read_to_string(run.join("PULL_REQUEST.md")).expect("the text");
-    assert!(text.contains("own check passed: `test -f upstream.txt"), "{text}");
+    assert!(
+        text.contains("own check passed in ") && text.contains(": `test -f upstream.txt"),
+        "{text}"
+    );
     assert!(!run.join("check-workspace").exists(), "the copy was to be removed");
 }
 

@@ -1,7 +1,7 @@
 //! Renders the account: a table for a pull request, lines for a terminal.
 
 use model::escape::escape_line;
-use model::inert::{inert_cell, inert_line};
+use model::inert::{inert_cell, inert_prose};
 
 use super::{Contract, ContractStatus};
 
@@ -106,18 +106,11 @@ fn render_row(row: &ContractRow, format: ContractFormat) -> String {
             } else {
                 state.into()
             };
-            format!("| {state} | {} | {} |\n", inert_cell(&row.what), cell(&row.why))
+            format!("| {state} | {} | {} |\n", inert_cell(&row.what), inert_prose(&row.why))
         }
         ContractFormat::Plain if row.why.is_empty() => format!("  {state:<10}  {}\n", row.what),
         ContractFormat::Plain => format!("  {state:<10}  {}: {}\n", row.what, row.why),
     }
-}
-
-/// Escapes a sentence that may contain an untrusted path.
-fn cell(text: &str) -> String {
-    let is_markup = |c: char| "|`*_[]\\".contains(c);
-    let text = inert_line(text);
-    text.chars().flat_map(|c| is_markup(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 #[cfg(test)]
@@ -164,7 +157,7 @@ mod tests {
         |---|---|---|
         | **lost** | `gone\n.txt` | protected |
         | changed | `some.txt` | 1 of 2 lines; now a\_b\|c |
-        | superseded | `bbbbbbbbbbbb a \| b 'c'\x1b[1m @all` |  |
+        | superseded | ``bbbbbbbbbbbb a \x7c b `c`\x1b[1m @all`` |  |
         ");
     }
 

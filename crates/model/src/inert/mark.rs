@@ -177,8 +177,8 @@ impl Scan {
         let length = until + self.chars[at + 1..].iter().take_while(is_hex).count();
         let before = (at + 1).checked_sub(until + 1).and_then(|before| self.get(before));
         let after = self.get(at + 1 + length - until);
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        length >= COMMIT_MIN && !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        let is_longer = |c: char| c.is_ascii_alphanumeric();
+        length >= COMMIT_MIN && !before.is_some_and(is_longer) && !after.is_some_and(is_longer)
     }
 
     /// Returns whether `at` ends the fence of a code block in a language that a forge does more with than to colour it.

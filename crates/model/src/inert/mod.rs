@@ -22,6 +22,13 @@ pub fn inert_line(text: &str) -> String {
     break_marks(&escape_line(text), Surrounding::Text, None)
 }
 
+/// One line of a sentence in Markdown, without formatting of its own.
+pub fn inert_prose(text: &str) -> String {
+    let is_markup = |c: char| r"\`*_[]|~<>".contains(c);
+    let text = inert_line(text);
+    text.chars().flat_map(|c| is_markup(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
 /// One line in a code span.
 pub fn inert_code(text: &str) -> String {
     code_span(&break_marks(&escape_line(text), Surrounding::Code, None))

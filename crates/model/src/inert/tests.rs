@@ -175,6 +175,10 @@ type Searches = LazyLock<Vec<(&'static str, Regex)>>;
 static SOURCE_SEARCHES: Searches = LazyLock::new(|| compile(&IN_SOURCE));
 static TEXT_SEARCHES: Searches = LazyLock::new(|| compile(&IN_TEXT));
 
+/// Formatting without a backslash before it.
+static FORMATTING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?:^|[^\\])(?:\\\\)*[`*_\[\]|~<>]").unwrap());
+
 fn compile(searches: &[(&'static str, &str)]) -> Vec<(&'static str, Regex)> {
     searches.iter().map(|(what, pattern)| (*what, Regex::new(pattern).unwrap())).collect()
 }
@@ -206,6 +210,11 @@ fn check(text: &str) {
     finds_nothing(&SOURCE_SEARCHES, &line, text);
     finds_nothing(&TEXT_SEARCHES, &line, text);
     assert!(!line.contains('\n') && !line.contains(hides), "{line:?}");
+
+    let prose = inert_prose(text);
+    finds_nothing(&SOURCE_SEARCHES, &prose, text);
+    finds_nothing(&TEXT_SEARCHES, &prose, text);
+    assert!(!FORMATTING.is_match(&prose), "{prose:?}");
 
     let html = inert_html(text);
     finds_nothing(&SOURCE_SEARCHES, &html, text);

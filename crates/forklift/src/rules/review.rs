@@ -1,0 +1,121 @@
+//! Points of a result that need a look of a person, worst first.
+
+use std::collections::BTreeMap;
+
+use merge::account::judge_account;
+use merge::contract::{Contract, ContractStatus};
+use serde::Serialize;
+
+use super::conflict_row::{ConflictRow, Decider, conflict_rows};
+use crate::flow::record::ForkRunRecord;
+
+/// Something in the result that a person has to look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ReviewPoint {
+    /// `None` if it is about the whole result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<String>,
+    /// A short sentence without the path.
+    pub(crate) what: String,
+}
+
+/// The points of a run's result; none if there is no result.
+pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
+    let mut points = Points::default();
+    if record.evidence.is_none() {
+        return points.found;
+    }
+    let judgement = record.account.as_ref().map(judge_account).unwrap_or_default();
+    for reason in judgement.upstream_dropped {
+        points.add(None, reason);
+    }
+    if let Some(contract) = &record.contract {
+        add_contract(&mut points, contract, ContractStatus::Lost);
+    }
+    for look in judgement.looks {
+        points.add(Some(look.path.to_string()), look.what);
+    }
+    for row in conflict_rows(record) {
+        if let Some(what) = decision_of(&row) {
+            points.add(Some(row.path), what);
+        }
+    }
+    // Without an account of both sides, files are known only as being as neither side has them.
+    if record.account.is_none() {
+        add_contract_changes(&mut points, record);
+        for path in record.evidence.iter().flat_map(|evidence| &evidence.files_made) {
+            points.add_unless_known(path, "as neither side has it");
+        }
+    }
+    for who in record.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
+        points.add(None, format!("commit not by the box's own identity: {who}"));
+    }
+    points.found
+}
+
+/// A decision of the agent's is a look; one of the fork's rules or its past is not.
+fn decision_of(row: &ConflictRow) -> Option<String> {
+    let what = match &row.decider {
+        Decider::Agent => "conflict decided by the agent",
+        Decider::AgentOver(_) => "conflict resolved without a model, then decided by the agent",
+        Decider::Unknown => "conflict decided, not known by whom",
+        Decider::Resolver(_) | Decider::Rebase => return None,
+    };
+    Some(match row.result {
+        Some(result) => format!("{what} ({result})"),
+        None => what.to_owned(),
+    })
+}
+
+fn add_contract(points: &mut Points, contract: &Contract, state: ContractStatus) {
+    let word = state.as_str();
+    for path in contract.paths.iter().filter(|path| path.state == state) {
+        let what = match path.detail.as_str() {
+            "" => format!("the fork's change is {word}"),
+            detail => format!("the fork's change is {word}: {detail}"),
+        };
+        points.add(Some(path.path.to_string()), what);
+    }
+    for commit in contract.commits.iter().filter(|commit| commit.state == state) {
+        let what =
+            format!("the fork's commit {} is {word}: {}", commit.sha.short(), commit.subject);
+        points.add(None, what);
+    }
+}
+
+fn add_contract_changes(points: &mut Points, record: &ForkRunRecord) {
+    let paths = record.contract.iter().flat_map(|contract| &contract.paths);
+    for path in paths.filter(|path| path.state == ContractStatus::Changed) {
+        let what = format!("the fork's change is changed: {}", path.detail);
+        points.add_unless_known(&path.path.to_string(), &what);
+    }
+}
+
+/// Points in order, one for each path.
+#[derive(Default)]
+struct Points {
+    found: Vec<ReviewPoint>,
+    by_path: BTreeMap<String, usize>,
+}
+
+impl Points {
+    fn add(&mut self, path: Option<String>, what: String) {
+        let known = path.as_ref().and_then(|path| self.by_path.get(path));
+        if let Some(point) = known.and_then(|at| self.found.get_mut(*at)) {
+            if !point.what.contains(&what) {
+                point.what = format!("{}; {what}", point.what);
+            }
+            return;
+        }
+        if let Some(path) = &path {
+            self.by_path.insert(path.clone(), self.found.len());
+        }
+        self.found.push(ReviewPoint { path, what });
+    }
+
+    fn add_unless_known(&mut self, path: &str, what: &str) {
+        if !self.by_path.contains_key(path) {
+            self.add(Some(path.to_owned()), what.to_owned());
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Facts about how a result was made: agent, model, time, tokens, cost, and the checks of host and fork.
+
+use engine::agent_result::AgentResult;
+use engine::box_command::BoxCommandSummary;
+use engine::evidence::Evidence;
+use model::inert::inert_code;
+
+use super::words::counted;
+use crate::flow::record::ForkRunRecord;
+
+/// Characters of a command that are shown.
+const COMMAND_CHARS: usize = 200;
+
+/// Renders the facts as a list. What is not known is said, and nothing is estimated.
+pub(super) fn run_facts(record: &ForkRunRecord) -> String {
+    let mut lines = match record.merged_alone {
+        true => vec!["agent: none was needed".to_owned()],
+        false => agent_lines(record),
+    };
+    lines.extend(check_lines(record));
+    if let Some(evidence) = &record.evidence {
+        lines.extend(host_lines(evidence));
+    }
+    lines.iter().map(|line| format!("- {line}\n")).collect()
+}
+
+fn agent_lines(record: &ForkRunRecord) -> Vec<String> {
+    let settings = &record.settings;
+    let model = settings.model.as_deref().map_or("unknown".to_owned(), inert_code);
+    let mut lines = vec![
+        format!("agent: {} in a sealed {} box", inert_code(&settings.provider), settings.backend),
+        format!("model: {model}"),
+        format!("time: {}", render_time(record)),
+    ];
+    lines.extend(usage_lines(record));
+    if let Some(earlier) = &record.resumed_from {
+        let earlier = inert_code(earlier.as_str());
+        lines.push(format!("continues run {earlier}, whose time and tokens are not included"));
+    }
+    lines
+}
+
+fn render_time(record: &ForkRunRecord) -> String {
+    match &record.agent_box {
+        Some(exit) => render_duration(exit.wall_ms),
+        None => "unknown".to_owned(),
+    }
+}
+
+fn render_duration(wall_ms: u64) -> String {
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    match wall_ms / 1000 {
+        secs @ 0..120 => counted(number(secs), "second"),
+        secs => counted(number((secs + 30) / 60), "minute"),
+    }
+}
+
+/// The host's own count comes first; an agent's is its claim.
+fn usage_lines(record: &ForkRunRecord) -> [String; 2] {
+    let egress = record.agent_box.as_ref().and_then(|exit| exit.egress.as_ref());
+    let counted = egress.map(|report| &report.usage).filter(|usage| usage.requests > 0);
+    let claimed = record.agent_result.as_ref();
+    let tokens = match (counted, claimed.filter(|claim| has_tokens(claim))) {
+        (Some(usage), _) if usage.tokens() > 0 => {
+            let estimate = if usage.estimated > 0 { ", in part estimated" } else { "" };
+            let read = usage.input + usage.cache_read + usage.cache_write;
+            format!("{read} read, {} written{estimate}", usage.output)
+        }
+        (_, Some(claim)) => format!(
+            "{} read, {} written, by the agent's account",
+            claim.input_tokens, claim.output_tokens
+        ),
+        (_, None) => "unknown".to_owned(),
+    };
+    let cost = match (counted, claimed.and_then(|claim| claim.cost_usd)) {
+        (Some(usage), _) if usage.usd > 0.0 => format!("{:.2} dollars", usage.usd),
+        (_, Some(usd)) if usd > 0.0 => format!("{usd:.2} dollars, by the agent's account"),
+        _ => "unknown".to_owned(),
+    };
+    [format!("tokens: {tokens}"), format!("cost: {cost}")]
+}
+
+fn has_tokens(claim: &AgentResult) -> bool {
+    claim.input_tokens + claim.output_tokens > 0
+}
+
+fn check_lines(record: &ForkRunRecord) -> Vec<String> {
+    let setup = record.setup.as_ref().map(|setup| render_command("the fork's set-up", setup));
+    let check = match &record.check {
+        Some(check) => render_command("the fork's own check", check),
+        None => "the fork's own check: none is set (`check` in FORK.md)".to_owned(),
+    };
+    setup.into_iter().chain([check]).collect()
+}
+
+fn render_command(name: &str, command: &BoxCommandSummary) -> String {
+    let line = command.command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = inert_code(&line.chars().take(COMMAND_CHARS).collect::<String>());
+    let time = render_duration(command.wall_ms);
+    match command.passed() {
+        true => format!("{name} passed in {time}: {line}"),
+        false => format!("{name} failed after {time} ({}): {line}", inert_code(&command.how())),
+    }
+}
+
+fn host_lines(evidence: &Evidence) -> [String; 5] {
+    let mark = |good: bool| if good { "yes" } else { "no" };
+    [
+        format!("upstream's commit is contained: {}", mark(evidence.upstream_reachable)),
+        format!("the fork's history is contained: {}", mark(evidence.base_reachable)),
+        format!("conflict markers left: {}", evidence.markers_left.len()),
+        format!("links out of the tree: {}", evidence.links_leaving.len()),
+        format!("commits not by the box's own identity: {}", evidence.foreign_identities.len()),
+    ]
+}

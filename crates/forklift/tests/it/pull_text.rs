@@ -1,0 +1,158 @@
+//! Pull requests to merge by: what needs a look first, each conflict with who decided it, and nothing that acts.
+
+use std::path::Path;
+
+use testkit::hermetic::Output;
+use testkit::repo::Fork;
+
+use crate::support::Person;
+
+/// Two files in conflict, of which the fork's rules resolve these.
+fn two_conflicts(rules: &str) -> Option<Person> {
+    Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.upstream_commit("ruled.txt", "one\ntwo\nthree\n", "a file to rule about");
+        fork.checkout.git(&["fetch", "-q", "upstream"]);
+        fork.checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
+        fork.checkout.write("ruled.txt", "one\nours\nthree\n").write("FORK.md", rules);
+        fork.fork_commit("the fork's way");
+        fork.upstream_commit("ruled.txt", "one\ntheirs\nthree\n", "upstream's way");
+        fork.conflicting_merge()
+    })
+}
+
+const THEIRS: &str = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n---\n";
+
+/// Runs with a scripted agent, which is started only for a conflict.
+fn run(person: &Person, script: &str, flags: &[&str]) -> Output {
+    let path = person.hermetic.root().join("agent.toml");
+    std::fs::write(&path, script).expect("the script");
+    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+    person.hermetic.run(command.arg("--script").arg(path).args(flags))
+}
+
+fn text_of(run: &Path) -> String {
+    std::fs::read_to_string(run.join("PULL_REQUEST.md")).expect("the text")
+}
+
+/// The text without what differs from run to run. A bar stands for the invisible break.
+fn snapshot(person: &Person, run: &Path) -> String {
+    let text = person.hermetic.redact(&text_of(run)).replace('\u{200b}', "¦");
+    let line = |line: &str| match line.strip_prefix("- time: ") {
+        Some(_) => "- time: [TIME]\n".to_owned(),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn a_clean_merge_says_that_nothing_needs_a_look() {
+    let Some(person) = Person::new() else { return };
+    let output = run(&person, "[[step]]\nexit = 9\n", &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(!output.stdout.contains("look"), "{}", output.stdout);
+    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @"");
+}
+
+#[test]
+fn a_merge_by_rules_names_the_rule_of_each_conflict() {
+    let rules = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n  - {path: shared.txt, take: ours}\n---\n";
+    let Some(person) = two_conflicts(rules) else { return };
+    let output = run(&person, "[[step]]\nexit = 9\n", &["--accept-loss"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @"");
+}
+
+/// Merges, decides the conflict anew, and leaves out what upstream wrote into another file.
+const DROPS: &str = "[[step]]\nrun = '''git merge -q --no-edit upstream/main || true
+git show HEAD:README.md > README.md; printf 'one\\ntwo, said both\\nthree\\n' > shared.txt
+git add -A && git commit -q --no-edit'''\n";
+
+fn dropping() -> Option<Person> {
+    Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.upstream_commit("README.md", "# Project\n\nRead this.\n", "a line to read");
+        fork.conflicting_merge()
+    })
+}
+
+#[test]
+fn a_dropped_hunk_of_upstream_stands_first() {
+    let Some(person) = dropping() else { return };
+    let output = run(&person, DROPS, &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @"");
+}
+
+#[test]
+fn the_terminal_and_scripts_get_the_same_points() {
+    let Some(person) = dropping() else { return };
+    let output = run(&person, DROPS, &[]);
+    let name = person.only_run().file_name().expect("a name").to_string_lossy().into_owned();
+    let shown = person.hermetic.run(&mut person.forklift(&["show", &name]));
+    for text in [&output.stdout, &shown.stdout] {
+        let points: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("look")).collect();
+        assert!(points.first().is_some_and(|line| line.ends_with("2 points")), "{text}");
+        assert!(points[1].starts_with("  README.md: upstream's change is dropped"), "{text}");
+        assert!(points[2].starts_with("  shared.txt: "), "{text}");
+        assert!(points[2].contains("conflict decided by the agent"), "{text}");
+    }
+    let document = person.hermetic.run(&mut person.forklift(&["show", &name, "--json"])).stdout;
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(document["needs_look"][0]["path"], "README.md", "{document}");
+    assert_eq!(document["run"], name.as_str());
+}
+
+#[test]
+fn a_resumed_run_still_says_who_resolved_what() {
+    let Some(person) = two_conflicts(THEIRS) else { return };
+    let stuck =
+        run(&person, "[[step]]\nrun = \"echo which one? > STUCK.md\"\n", &["--accept-loss"]);
+    assert_eq!(stuck.status, Some(4), "{}", stuck.snapshot());
+    let first = person.only_run();
+    let script = person.hermetic.root().join("second.toml");
+    let finishes = "[[step]]\nrun = '''set -e
+sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no-edit'''\n";
+    std::fs::write(&script, finishes).expect("the script");
+    let name = first.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut command = person.forklift(&["resume", &name, "--answer", "both", "--script"]);
+    let output = person.hermetic.run(command.arg(&script));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    insta::assert_snapshot!(snapshot(&person, &person.runs()[1]), @"");
+}
+
+#[test]
+fn where_the_agent_began_the_conflicts_are_those_of_gits_own_merge() {
+    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
+        return;
+    };
+    let script = "[[step]]\nrun = '''git merge -q --no-edit upstream/main || true
+sed -i '/^[<=>]\\{7\\}/d' shared.txt; git add -A && git commit -q --no-edit'''\n";
+    let output = run(&person, script, &["--agent-when", "always"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let text = text_of(&person.only_run());
+    assert!(text.contains("| `shared.txt` | content | agent | both | – |"), "{text}");
+}
+
+#[test]
+fn the_words_of_others_do_nothing_on_a_forge() {
+    let words = "Fixes https://github.com/o/r/issues/3, GH-12, #4 and !1; &commat;victim &num;7 ~l %m @victim \
+                 ![p](https://evil.example/p.png) [l](https://evil.example) <b>";
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.upstream_commit("upstream.txt", "1\n2\n", words);
+        fork.upstream_commit("closes #5, GH-6.txt", "x\n", "/merge");
+        fork
+    }) else {
+        return;
+    };
+    let output = run(&person, "[[step]]\nexit = 9\n", &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let text = text_of(&person.only_run());
+    for live in ["://", "GH-1", "#4", "!1", "#5", "GH-6", "\n/merge"] {
+        assert!(!text.contains(live), "{live}: {text}");
+    }
+    let line = text.lines().find(|line| line.contains("victim")).expect("the subject");
+    let inside = line.rsplit_once("` `").map(|(_, rest)| rest);
+    assert!(inside.is_some_and(|rest| rest.ends_with('`') && rest.contains("@victim")), "{line}");
+}
