@@ -20,6 +20,7 @@ const FETCH_LIMIT: Duration = Duration::from_secs(300);
 pub(crate) struct Source {
     pub(crate) repo: UserRepo,
     pub(crate) root: PathBuf,
+    /// Address that its branch is pushed to.
     pub(crate) url: String,
     origin: RemoteName,
 }
@@ -55,7 +56,7 @@ impl Source {
             other => other.or_general()?,
         };
         let origin = RemoteName::parse("origin").or_exit(BottleExit::Internal)?;
-        let url = repo.remote_url(&origin).await.or_general()?.ok_or_else(|| {
+        let url = repo.push_url(&origin).await.or_general()?.ok_or_else(|| {
             Failure::usage(
                 "this repository has no remote 'origin'; add it with: git remote add origin <url>",
             )

@@ -4,7 +4,7 @@ use engine::evidence::NewCommit;
 use engine::publish::{Publication, PullReference};
 use engine::run::{Push, Pushed};
 use forge::{NewPull, PullRequest, closes_issue};
-use host::git::SealedRepo;
+use host::git::{BranchUpdate, SealedRepo};
 use model::id::Sha;
 use model::redact::Redactor;
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
@@ -43,6 +43,7 @@ impl Publisher<'_> {
             url: self.url,
             branch: meta.pins.branch.clone(),
             commit,
+            update: BranchUpdate::FastForward,
             env: self.access.git_env(),
         };
         let Pushed { publication: mut sent, unreachable } =

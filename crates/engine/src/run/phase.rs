@@ -1,14 +1,11 @@
-//! The phases of a run, each done once, and the push that publishing consists of.
-
-use std::time::Duration;
+//! The phases of a run, each done once.
 
 use host::file::mask_tree;
-use host::git::{SealedRepo, UserEnv, push_problem};
+use host::git::SealedRepo;
 use model::error_chain;
-use model::id::{BranchName, Sha};
-use model::redact::{Redactor, SecretMask};
-use run_store::StoreError;
-use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
+use model::id::Sha;
+use model::redact::SecretMask;
+use run_store::operation_log::{Operation, OperationOutcome};
 use serde_json::json;
 
 use super::{PLAN_FILE, Phase, Product, RunError, save};
@@ -16,13 +13,10 @@ use crate::agent_result::agent_result;
 use crate::evidence::{self, Bounds};
 use crate::export::{ExportRequest, Exported, export};
 use crate::launch::{BoxStatus, box_status};
-use crate::publish::Publication;
 use crate::report::report_egress;
 use crate::sweep::sweep_orphans;
 use crate::terminal::AttachedTerminal;
 use crate::workspace::AGENT_IDENTITY;
-
-const PUSH_LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs all phases that are left, to the end. Orphaned containers are removed first: one of them may still work in the
 /// workspace of this run.
@@ -182,54 +176,6 @@ pub async fn gather_evidence<P: Product>(
     let found = evidence::gather(repo, &pins, tip, identity, Bounds::default()).await;
     product.run_mut().record.evidence = Some(found.or_fail::<P>()?);
     product.inspect(repo, tip).await
-}
-
-/// Push of a judged commit to origin, never by force.
-#[derive(Debug)]
-pub struct Push<'a> {
-    pub repo: &'a SealedRepo,
-    pub url: &'a str,
-    /// The branch to create or move forward.
-    pub branch: BranchName,
-    pub commit: &'a Sha,
-    /// The environment of the user whose credentials are used.
-    pub env: UserEnv,
-}
-
-/// Result of a [`Push`].
-#[derive(Debug)]
-pub struct Pushed {
-    /// So far without a pull request.
-    pub publication: Publication,
-    /// True if git failed before origin answered: a retry may help.
-    pub unreachable: bool,
-}
-
-impl Push<'_> {
-    /// Pushes. The intent is in the log first; pushing again what is there already changes nothing, so a run that was
-    /// killed in between does it again.
-    pub async fn run(self, log: &OperationLog, redactor: &Redactor) -> Result<Pushed, StoreError> {
-        let Self { repo, url, branch, commit, env } = self;
-        let operation = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
-        log.append(&operation(OperationOutcome::Intended))?;
-        let pushed = repo.push(url, commit, &branch, env, PUSH_LIMIT).await;
-        host::failpoint::hit("pushed");
-        let unreachable = pushed.is_err();
-        let problem = push_problem(pushed).map(|text| redactor.redact(&text).into_owned());
-        let outcome =
-            if problem.is_none() { OperationOutcome::Done } else { OperationOutcome::Failed };
-        log.append(&operation(outcome))?;
-        let publication = Publication {
-            commit: commit.clone(),
-            pushed: problem.is_none(),
-            branch,
-            problem,
-            pull: None,
-            pull_text: None,
-            note: None,
-        };
-        Ok(Pushed { publication, unreachable })
-    }
 }
 
 async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {

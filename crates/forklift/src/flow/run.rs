@@ -13,7 +13,7 @@ use engine::run::{
 };
 use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder};
 use forge::NewPull;
-use host::git::{SealedRepo, UserEnv, UserRepo};
+use host::git::{BranchUpdate, SealedRepo, UserEnv, UserRepo};
 use host::signal::Cancel;
 use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId, Sha};
@@ -273,7 +273,8 @@ impl Product for ForkRun<'_> {
         let branch = branch_of(self.run.dir.id())?;
         let log = self.run.operations().or_machine()?;
         let url = &self.run.record.fork.origin;
-        let push = Push { repo: &repo, url, branch, commit: &tip, env: UserEnv::from_env() };
+        let (update, env) = (BranchUpdate::FastForward, UserEnv::from_env());
+        let push = Push { repo: &repo, url, branch, commit: &tip, update, env };
         let pushed = push.run(&log, &self.run.redactor).await.or_machine()?;
         let mut published = pushed.publication;
         if published.pushed {

@@ -44,6 +44,7 @@ use model::command::{CommandExit, CommandRecord};
 use thiserror::Error;
 
 use crate::file::FileError;
+use crate::lock::LockError;
 use crate::process::ProcessError;
 use crate::signal::CancelReason;
 
@@ -56,7 +57,7 @@ pub use history::{CommitFacts, GitIdentity};
 pub use lineage::PastMerge;
 pub use merge::{CommitDraft, ConflictStage, MergeNote, MergedTree};
 pub use patch::{CommitPatch, CommitPaths};
-pub use push::{PushOutcome, push_problem};
+pub use push::{BranchUpdate, PushOutcome, PushSpec, push_problem};
 pub use refname::RefName;
 pub use remote::RemoteRef;
 pub use replay::CommitParts;
@@ -100,6 +101,8 @@ pub enum GitError {
     /// A file of a sealed repository could not be written.
     #[error("could not prepare the repository {path}", path = path.display())]
     Prepare { path: PathBuf, source: FileError },
+    #[error("could not wait for the end of an earlier push")]
+    EarlierPush(#[from] LockError),
 }
 
 fn shown_exit(exit: CommandExit) -> String {

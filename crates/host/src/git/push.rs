@@ -1,4 +1,4 @@
-//! Push of one commit as one branch, with the user's credentials and never by force.
+//! Push of one commit as one branch, with the user's credentials, and the question where that branch is.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -8,22 +8,46 @@ use model::id::{BranchName, Sha};
 use super::call::{Git, GitCall, GitOutput, argv_with};
 use super::seal::{push_env, push_flags};
 use super::settings::GitSettings;
-use super::{GitError, SealedRepo, UserEnv, user_git};
+use super::worktree_repo::{argv_ls_remote, read_remote_branch};
+use super::{GitError, RemoteBranch, SealedRepo, UserEnv, user_git};
+use crate::lock::{FileLock, LockKind};
+
+/// Lock in the repository, held by the git program that pushes.
+const LOCK_FILE: &str = "push.lock";
+
+/// One commit for one branch of a remote.
+#[derive(Clone, Copy, Debug)]
+pub struct PushSpec<'a> {
+    pub url: &'a str,
+    pub branch: &'a BranchName,
+    pub commit: &'a Sha,
+    pub update: BranchUpdate<'a>,
+}
+
+/// Change that a push may make to a branch that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BranchUpdate<'a> {
+    FastForward,
+    /// Any change, if the branch is still at this commit.
+    Replace {
+        expected: &'a Sha,
+    },
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushOutcome {
     /// The branch is new.
     Created,
-    /// The branch existed and was fast-forwarded to the commit.
+    /// The branch existed and was fast-forwarded to the commit, or the expected commit was replaced.
     Updated,
     /// The branch was at the commit already.
     UpToDate,
-    /// The remote, or git on its behalf, rejected the push; nothing changed.
+    /// The remote, or git on its behalf, rejected the push. Another push may have brought the commit there meanwhile.
     Rejected { reason: String },
 }
 
 /// Returns the reason why a push failed, for display; `None` if it succeeded.
-pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
+pub fn push_problem(pushed: &Result<PushOutcome, GitError>) -> Option<String> {
     match pushed {
         Ok(PushOutcome::Created | PushOutcome::Updated | PushOutcome::UpToDate) => None,
         Ok(PushOutcome::Rejected { reason }) => {
@@ -34,16 +58,38 @@ pub fn push_problem(pushed: Result<PushOutcome, GitError>) -> Option<String> {
 }
 
 impl SealedRepo {
-    /// Pushes `commit` as `branch` to `url`, with the user's configuration and credentials, and never by
-    /// force.
+    /// Pushes with the user's configuration and credentials.
+    ///
+    /// A git that pushes outlives a caller that is killed. It holds a lock as its standard input, which none of the
+    /// programs that it starts inherits, and the next push from this repository waits for it: two pushes of the
+    /// same branch at once would reject each other.
     pub async fn push(
         &self,
-        url: &str,
-        commit: &Sha,
-        branch: &BranchName,
+        spec: PushSpec<'_>,
         env: UserEnv,
         timeout: Duration,
     ) -> Result<PushOutcome, GitError> {
+        let git = self.git_of_user(env, spec.url).await?;
+        let kind = LockKind::Exclusive { note: "push" };
+        let lock = FileLock::acquire(&self.path().join(LOCK_FILE), kind, timeout).await?;
+        let call = GitCall::new(argv_push(spec)).within(timeout).reading_file(lock.into_file());
+        read_push(&git.call(call).await?, spec)
+    }
+
+    /// Queries a remote for one branch, with the user's configuration and credentials.
+    pub async fn remote_branch(
+        &self,
+        url: &str,
+        branch: &BranchName,
+        env: UserEnv,
+        timeout: Duration,
+    ) -> Result<RemoteBranch, GitError> {
+        let git = self.git_of_user(env, url).await?;
+        let call = GitCall::new(argv_ls_remote(url, branch)).within(timeout);
+        read_remote_branch(&git.query(call).await?, branch)
+    }
+
+    async fn git_of_user(&self, env: UserEnv, url: &str) -> Result<Git, GitError> {
         let (env, flags) = (env.into_vars(), push_flags(self.path()));
         let mut git = Git { env, flags, ..self.git.clone() };
         for (name, value) in push_env(self.object_format()) {
@@ -51,24 +97,32 @@ impl SealedRepo {
         }
         let settings = GitSettings::observe(&git).await?;
         user_git::close_prompts(&mut git, &settings);
-        let call = GitCall::new(argv_push(url, commit, branch)).within(timeout);
-        read_push(&git.call(call).await?, branch)
+        user_git::keep_url(&mut git, url);
+        Ok(git)
     }
 }
 
-/// Builds the arguments. Without a `+` and without `--force`, git only fast-forwards a branch.
-fn argv_push(url: &str, commit: &Sha, branch: &BranchName) -> Vec<OsString> {
-    let refspec = format!("{commit}:{}", branch.full_ref());
+/// Builds the arguments. Without a lease git only fast-forwards a branch; with one, it changes only a branch that is at
+/// the expected commit.
+fn argv_push(spec: PushSpec<'_>) -> Vec<OsString> {
+    let full = spec.branch.full_ref();
+    let lease = match spec.update {
+        BranchUpdate::FastForward => None,
+        BranchUpdate::Replace { expected } => Some(format!("--force-with-lease={full}:{expected}")),
+    };
+    let refspec = format!("{}:{full}", spec.commit);
     let words = "push --porcelain --no-verify --no-follow-tags --no-signed \
-        --recurse-submodules=no --no-progress --end-of-options";
-    argv_with(words, [url, &refspec])
+        --recurse-submodules=no --no-progress";
+    let rest = ["--end-of-options".to_owned(), spec.url.to_owned(), refspec];
+    argv_with(words, lease.into_iter().chain(rest))
 }
 
 /// Reads the status. A rejected push exits with failure too, so the line about our branch decides; without
 /// such a line the push did not get that far.
-fn read_push(answer: &GitOutput, branch: &BranchName) -> Result<PushOutcome, GitError> {
+fn read_push(answer: &GitOutput, spec: PushSpec<'_>) -> Result<PushOutcome, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
-    let Some((flag, summary)) = text.lines().find_map(|line| parse_status_line(line, branch))
+    let may_replace = spec.update != BranchUpdate::FastForward;
+    let Some((flag, summary)) = text.lines().find_map(|line| parse_status_line(line, spec.branch))
     else {
         return Err(match answer.status {
             0 => answer.unreadable("no word about the branch"),
@@ -79,6 +133,7 @@ fn read_push(answer: &GitOutput, branch: &BranchName) -> Result<PushOutcome, Git
         ("!", _) => Ok(PushOutcome::Rejected { reason: summary.to_owned() }),
         ("*", 0) => Ok(PushOutcome::Created),
         (" ", 0) => Ok(PushOutcome::Updated),
+        ("+", 0) if may_replace => Ok(PushOutcome::Updated),
         ("=", 0) => Ok(PushOutcome::UpToDate),
         (_, 0) => Err(answer.unreadable(format!("unexpected flag {flag:?} for the branch"))),
         _ => Err(answer.failure()),
@@ -99,7 +154,16 @@ mod tests {
 
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-    fn outcome(status: i32, line: &str) -> Result<PushOutcome, GitError> {
+    fn with_spec<T>(update: BranchUpdate<'_>, act: impl FnOnce(PushSpec<'_>) -> T) -> T {
+        let (commit, branch) = (Sha::parse(A).unwrap(), BranchName::parse("fix/login").unwrap());
+        act(PushSpec { url: "-evil", branch: &branch, commit: &commit, update })
+    }
+
+    fn outcome_of(
+        update: BranchUpdate<'_>,
+        status: i32,
+        line: &str,
+    ) -> Result<PushOutcome, GitError> {
         let answer = GitOutput {
             args: "push".to_owned(),
             status,
@@ -107,14 +171,28 @@ mod tests {
             stderr: b"error: failed to push some refs\n".to_vec(),
             truncated: false,
         };
-        read_push(&answer, &BranchName::parse("fix/login").unwrap())
+        with_spec(update, |spec| read_push(&answer, spec))
+    }
+
+    fn outcome(status: i32, line: &str) -> Result<PushOutcome, GitError> {
+        outcome_of(BranchUpdate::FastForward, status, line)
+    }
+
+    fn shown(update: BranchUpdate<'_>) -> String {
+        with_spec(update, argv_push).join(" ".as_ref()).into_string().unwrap()
     }
 
     #[test]
     fn a_push_names_one_commit_and_one_branch() {
-        let (commit, branch) = (Sha::parse(A).unwrap(), BranchName::parse("fix/login").unwrap());
-        let argv = argv_push("-evil", &commit, &branch).join(" ".as_ref()).into_string().unwrap();
-        insta::assert_snapshot!(argv, @"push --porcelain --no-verify --no-follow-tags --no-signed --recurse-submodules=no --no-progress --end-of-options -evil aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:refs/heads/fix/login");
+        insta::assert_snapshot!(shown(BranchUpdate::FastForward), @"push --porcelain --no-verify --no-follow-tags --no-signed --recurse-submodules=no --no-progress --end-of-options -evil aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:refs/heads/fix/login");
+    }
+
+    #[test]
+    fn a_replacement_names_the_commit_that_it_replaces() {
+        let expected = Sha::parse(&"b".repeat(40)).unwrap();
+        let argv = shown(BranchUpdate::Replace { expected: &expected });
+        let lease = format!(" --force-with-lease=refs/heads/fix/login:{expected} ");
+        assert!(argv.contains(&lease) && !argv.contains('+'), "{argv}");
     }
 
     #[test]
@@ -129,18 +207,21 @@ mod tests {
 
     #[test]
     fn only_a_push_that_did_not_arrive_is_a_problem() {
-        assert_eq!(push_problem(Ok(PushOutcome::UpToDate)), None);
+        assert_eq!(push_problem(&Ok(PushOutcome::UpToDate)), None);
         let rejected = PushOutcome::Rejected { reason: "hook declined".to_owned() };
-        let problem = push_problem(Ok(rejected));
+        let problem = push_problem(&Ok(rejected));
         assert_eq!(problem.as_deref(), Some("origin rejected the branch: hook declined"));
         let unreadable = GitError::Parse { args: "push".to_owned(), problem: "odd".to_owned() };
-        assert!(push_problem(Err(unreadable)).is_some_and(|words| words.contains("odd")));
+        assert!(push_problem(&Err(unreadable)).is_some_and(|words| words.contains("odd")));
     }
 
     #[test]
-    fn a_forced_update_is_never_taken_for_success() {
+    fn a_forced_update_is_a_success_only_where_a_commit_was_to_be_replaced() {
         let line = format!("+\t{A}:refs/heads/fix/login\ta...b (forced update)");
         assert!(matches!(outcome(0, &line), Err(GitError::Parse { .. })));
+        let expected = Sha::parse(A).unwrap();
+        let replaced = outcome_of(BranchUpdate::Replace { expected: &expected }, 0, &line);
+        assert_eq!(replaced.unwrap(), PushOutcome::Updated);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Remotes of the user's repository: names, URLs and refs.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use model::id::{BranchName, RemoteName, Sha};
 
 use super::call::{GitCall, GitOutput, argv_with};
-use super::{GitError, UserRepo};
+use super::user_git::keep_url;
+use super::worktree_repo::{argv_ls_remote, read_remote_branch};
+use super::{GitError, RemoteBranch, UserRepo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteRef {
@@ -22,6 +25,18 @@ impl UserRepo {
         let answer = self.git.call(argv_with("remote get-url --", [remote.as_str()])).await?;
         match answer.status {
             0 => read_line(&answer).map(Some),
+            2 => Ok(None),
+            _ => Err(answer.failure()),
+        }
+    }
+
+    /// Returns the first URL that git pushes to for a remote, after the user's rewriting rules; `None` if the remote does
+    /// not exist. A relative path is made absolute, so that it means the same in another folder.
+    pub async fn push_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
+        let answer =
+            self.git.call(argv_with("remote get-url --push --", [remote.as_str()])).await?;
+        match answer.status {
+            0 => read_line(&answer).map(|url| Some(absolute_url(&url, &self.git.cwd))),
             2 => Ok(None),
             _ => Err(answer.failure()),
         }
@@ -53,6 +68,19 @@ impl UserRepo {
         let argv = argv_with("ls-remote --end-of-options", [remote.as_str(), pattern]);
         let answer = self.git.query(GitCall::new(argv).within(timeout)).await?;
         answer.parse(parse_remote_refs, "it is not a list of refs")
+    }
+
+    /// Queries a repository for one branch. The URL is used as it is: the user's rewriting rules have been applied to it.
+    pub async fn branch_at_url(
+        &self,
+        url: &str,
+        branch: &BranchName,
+        timeout: Duration,
+    ) -> Result<RemoteBranch, GitError> {
+        let mut git = self.git.clone();
+        keep_url(&mut git, url);
+        let call = GitCall::new(argv_ls_remote(url, branch)).within(timeout);
+        read_remote_branch(&git.query(call).await?, branch)
     }
 
     /// Returns the default branch of a remote as recorded at clone time, if it was.
@@ -89,6 +117,17 @@ const FETCH: &str = "fetch --quiet --no-tags --no-recurse-submodules --no-auto-m
 fn argv_fetch(remote: &RemoteName) -> Vec<OsString> {
     let refspec = format!("+refs/heads/*:refs/remotes/{remote}/*");
     argv_with(FETCH, [remote.as_str(), &refspec])
+}
+
+/// Resolves a relative path as git does, from the folder in which it runs for this repository. A URL with a colon before its
+/// first slash names a server or a helper, and one that begins with a tilde is resolved by the other side.
+fn absolute_url(url: &str, dir: &Path) -> String {
+    let start = url.split('/').next().unwrap_or_default();
+    let is_local = !start.contains(':') && !start.starts_with('~');
+    if url.starts_with('/') || !is_local {
+        return url.to_owned();
+    }
+    dir.join(url).display().to_string()
 }
 
 /// Parses lines of an id, a tab and a name. An annotated tag is followed by a line whose name ends with `^{}`
@@ -153,6 +192,23 @@ mod tests {
         let seen: Vec<_> = refs.iter().map(|it| (it.name.as_str(), it.id.as_str())).collect();
         assert_eq!(seen, [("refs/tags/v1", commit.as_str()), ("refs/tags/w", tag.as_str())]);
         assert_eq!(parse_remote_refs(b"not a list\n"), None);
+    }
+
+    #[test]
+    fn only_a_relative_path_depends_on_the_folder() {
+        for (url, expected) in [
+            ("../origin.git", "/home/me/fork/../origin.git"),
+            ("origin.git", "/home/me/fork/origin.git"),
+            ("./a:b", "/home/me/fork/./a:b"),
+            ("/srv/origin.git", "/srv/origin.git"),
+            ("~/origin.git", "~/origin.git"),
+            ("file:///srv/origin.git", "file:///srv/origin.git"),
+            ("git@forge.example:me/fork", "git@forge.example:me/fork"),
+            ("https://forge.example/me/fork", "https://forge.example/me/fork"),
+            ("ext::sh -c x", "ext::sh -c x"),
+        ] {
+            assert_eq!(absolute_url(url, Path::new("/home/me/fork")), expected);
+        }
     }
 
     #[test]

@@ -99,6 +99,16 @@ pub(super) fn close_prompts(git: &mut Git, settings: &GitSettings) {
     }
 }
 
+/// Keeps git from rewriting a URL: the user's rules have been applied to it, and git applies each of them once. The longest
+/// prefix decides, and no prefix is longer than the URL.
+pub(super) fn keep_url(git: &mut Git, url: &str) {
+    git.set_env("GIT_CONFIG_COUNT", "2");
+    for (index, rule) in ["insteadOf", "pushInsteadOf"].into_iter().enumerate() {
+        git.set_env(&format!("GIT_CONFIG_KEY_{index}"), format!("url.{url}.{rule}"));
+        git.set_env(&format!("GIT_CONFIG_VALUE_{index}"), url);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use host::git::{GitError, OldValue, PushOutcome};
+use host::git::{BranchUpdate, GitError, OldValue, PushOutcome, PushSpec};
 use model::command::CommandExit;
 use model::id::{BranchName, RemoteName};
 
@@ -82,7 +82,9 @@ async fn a_push_runs_no_hook_of_anybody() {
     world.git(".", &["init", "--quiet", "--bare", "remote.git"]).await;
     let url = world.path("remote.git").display().to_string();
     let branch = BranchName::parse("x").unwrap();
-    let outcome = sealed.push(&url, &base, &branch, world.user_env(), LIMIT).await.unwrap();
+    let update = BranchUpdate::FastForward;
+    let spec = PushSpec { url: &url, branch: &branch, commit: &base, update };
+    let outcome = sealed.push(spec, world.user_env(), LIMIT).await.unwrap();
     assert_eq!(outcome, PushOutcome::Created);
     assert_eq!(world.marks(), "");
 }

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use host::git::{EntryStatus, GitError, ObjectFormat, OldValue, PushOutcome, SealedRepo};
+use host::git::{
+    BranchUpdate, EntryStatus, GitError, ObjectFormat, OldValue, PushOutcome, PushSpec,
+    RemoteBranch, SealedRepo,
+};
 use model::id::{BranchName, Sha};
 
 use crate::world::{World, name_of};
@@ -162,6 +165,52 @@ async fn a_ref_moves_only_from_where_it_was() {
     sealed.update_ref(&name, tip, OldValue::At(base)).await.unwrap();
 }
 
+fn forward<'a>(url: &'a str, commit: &'a Sha, branch: &'a BranchName) -> PushSpec<'a> {
+    PushSpec { url, branch, commit, update: BranchUpdate::FastForward }
+}
+
+#[tokio::test]
+async fn a_replacement_leaves_a_branch_alone_that_somebody_moved() {
+    let story = Story::new().await;
+    let Story { world, sealed, base, tip } = &story;
+    world.git(".", &["init", "--quiet", "--bare", "remote.git"]).await;
+    let url = world.path("remote.git").display().to_string();
+    let name = branch("bottle/fix");
+    let push = |commit: Sha, expected: Sha| {
+        let (url, branch, env) = (&url, &name, world.user_env());
+        async move {
+            let update = BranchUpdate::Replace { expected: &expected };
+            let spec = PushSpec { url, branch, commit: &commit, update };
+            sealed.push(spec, env, LIMIT).await.unwrap()
+        }
+    };
+    sealed.push(forward(&url, tip, &name), world.user_env(), LIMIT).await.unwrap();
+    assert_eq!(push(base.clone(), tip.clone()).await, PushOutcome::Updated);
+    assert_eq!(push(base.clone(), tip.clone()).await, PushOutcome::UpToDate);
+    let stale = push(tip.clone(), tip.clone()).await;
+    assert!(matches!(&stale, PushOutcome::Rejected { .. }), "{stale:?}");
+    let there = sealed.remote_branch(&url, &name, world.user_env(), LIMIT).await.unwrap();
+    assert_eq!(there, RemoteBranch::At(base.clone()));
+    let other = sealed.remote_branch(&url, &branch("other"), world.user_env(), LIMIT).await;
+    assert_eq!(other.unwrap(), RemoteBranch::Absent);
+}
+
+/// Rules of the user's that would send an address which they produced elsewhere.
+#[tokio::test]
+async fn rules_that_rewrite_addresses_are_applied_once() {
+    let story = Story::new().await;
+    let Story { world, sealed, tip, .. } = &story;
+    world.git(".", &["init", "--quiet", "--bare", "remote.git"]).await;
+    let url = world.path("remote.git").display().to_string();
+    let rules = "[url \"/nowhere\"]\n\tinsteadOf = /\n[url \"/elsewhere\"]\n\tpushInsteadOf = /\n";
+    world.write("home/.gitconfig", rules);
+    let name = branch("x");
+    let outcome = sealed.push(forward(&url, tip, &name), world.user_env(), LIMIT).await.unwrap();
+    assert_eq!(outcome, PushOutcome::Created);
+    let there = sealed.remote_branch(&url, &name, world.user_env(), LIMIT).await.unwrap();
+    assert_eq!(there, RemoteBranch::At(tip.clone()));
+}
+
 #[tokio::test]
 async fn a_push_creates_updates_and_never_forces() {
     let story = Story::new().await;
@@ -171,7 +220,7 @@ async fn a_push_creates_updates_and_never_forces() {
     let name = branch("bottle/fix");
     let push = |commit: Sha| {
         let (url, name, env) = (&url, &name, world.user_env());
-        async move { sealed.push(url, &commit, name, env, LIMIT).await.unwrap() }
+        async move { sealed.push(forward(url, &commit, name), env, LIMIT).await.unwrap() }
     };
     assert_eq!(push(base.clone()).await, PushOutcome::Created);
     assert_eq!(push(base.clone()).await, PushOutcome::UpToDate);
@@ -193,7 +242,8 @@ async fn what_the_other_side_refuses_is_a_rejection_with_its_reason() {
     world.trap("remote.git/hooks/pre-receive");
     world.write("remote.git/hooks/pre-receive", "#!/bin/sh\necho protected >&2\nexit 1\n");
     let url = world.path("remote.git").display().to_string();
-    let outcome = sealed.push(&url, tip, &branch("x"), world.user_env(), LIMIT).await.unwrap();
+    let outcome =
+        sealed.push(forward(&url, tip, &branch("x")), world.user_env(), LIMIT).await.unwrap();
     let reason = "[remote rejected] (pre-receive hook declined)".to_owned();
     assert_eq!(outcome, PushOutcome::Rejected { reason });
 }
@@ -203,7 +253,8 @@ async fn a_push_to_nowhere_is_an_error_and_no_rejection() {
     let story = Story::new().await;
     let Story { world, sealed, tip, .. } = &story;
     let url = world.path("gone.git").display().to_string();
-    let error = sealed.push(&url, tip, &branch("x"), world.user_env(), LIMIT).await.unwrap_err();
+    let error =
+        sealed.push(forward(&url, tip, &branch("x")), world.user_env(), LIMIT).await.unwrap_err();
     assert!(matches!(error, GitError::Failed { .. }), "{error}");
 }
 

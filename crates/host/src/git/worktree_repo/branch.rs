@@ -65,7 +65,7 @@ impl WorktreeRepo {
         branch: &BranchName,
         timeout: Duration,
     ) -> Result<RemoteBranch, GitError> {
-        let call = GitCall::new(argv_ls_remote(remote, branch)).within(timeout);
+        let call = GitCall::new(argv_ls_remote(remote.as_str(), branch)).within(timeout);
         read_remote_branch(&self.git().query(call).await?, branch)
     }
 
@@ -77,7 +77,10 @@ impl WorktreeRepo {
         timeout: Duration,
     ) -> Result<(), GitError> {
         let refspec = format!("{0}:{0}", branch.full_ref());
-        self.push(remote, &refspec, timeout).await
+        let tip = self.branch_tip(branch).await?;
+        let wanted = tip.map_or(RemoteBranch::Absent, RemoteBranch::At);
+        let pushed = self.push(remote, &refspec, timeout).await;
+        self.unless_there(pushed, (remote, branch), &wanted, timeout).await
     }
 
     pub async fn delete_remote_branch(
@@ -86,7 +89,26 @@ impl WorktreeRepo {
         branch: &BranchName,
         timeout: Duration,
     ) -> Result<(), GitError> {
-        self.push(remote, &format!(":{}", branch.full_ref()), timeout).await
+        let deleted = self.push(remote, &format!(":{}", branch.full_ref()), timeout).await;
+        self.unless_there(deleted, (remote, branch), &RemoteBranch::Absent, timeout).await
+    }
+
+    /// Drops the error of a push if the remote is as the push would have left it: the answer was lost, or another push
+    /// did the same at that moment.
+    async fn unless_there(
+        &self,
+        pushed: Result<(), GitError>,
+        (remote, branch): (&RemoteName, &BranchName),
+        wanted: &RemoteBranch,
+        timeout: Duration,
+    ) -> Result<(), GitError> {
+        let Err(error) = pushed else { return Ok(()) };
+        // The repository that a remote is pushed to may be another one than it is fetched from.
+        let Some(url) = self.push_url(remote).await? else { return Err(error) };
+        match self.branch_at_url(&url, branch, timeout).await {
+            Ok(found) if found == *wanted => Ok(()),
+            Ok(_) | Err(_) => Err(error),
+        }
     }
 
     async fn push(
@@ -105,13 +127,17 @@ fn argv_push(remote: &RemoteName, refspec: &str) -> Vec<OsString> {
     argv_with(words, [remote.as_str(), refspec])
 }
 
-fn argv_ls_remote(remote: &RemoteName, branch: &BranchName) -> Vec<OsString> {
-    let values = [remote.as_str(), &branch.full_ref()];
+/// Builds the query for one branch of a remote, given by its name or URL.
+pub(in crate::git) fn argv_ls_remote(remote: &str, branch: &BranchName) -> Vec<OsString> {
+    let values = [remote, &branch.full_ref()];
     argv_with("ls-remote --quiet --refs --end-of-options", values)
 }
 
 /// Reads the branch. A pattern also matches refs that merely end like it, so the name is compared.
-fn read_remote_branch(answer: &GitOutput, branch: &BranchName) -> Result<RemoteBranch, GitError> {
+pub(in crate::git) fn read_remote_branch(
+    answer: &GitOutput,
+    branch: &BranchName,
+) -> Result<RemoteBranch, GitError> {
     let refs = String::from_utf8_lossy(&answer.stdout).replace('\t', " ");
     let refs = parse_refs(refs.as_bytes()).ok_or_else(|| answer.unreadable("no list of refs"))?;
     let full = branch.full_ref();

@@ -10,6 +10,7 @@ mod take;
 mod worktree;
 
 pub use branch::RemoteBranch;
+pub(super) use branch::{argv_ls_remote, read_remote_branch};
 pub use worktree::{DirtyPath, WorktreeEntry};
 
 use std::ops::Deref;
