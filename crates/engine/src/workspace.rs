@@ -149,7 +149,17 @@ pub async fn make_checkout(
 
 /// Copies a folder of an earlier run, in which no box works. Links are copied as links.
 pub async fn copy_folder(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    let spec = CommandSpec::new("/bin/cp").args(["--archive", "--no-target-directory", "--"]);
+    copy_with(&["--archive"], from, to).await
+}
+
+/// Copies a repository of the host. Its files are replaced and never written to, so both copies share them.
+pub async fn link_folder(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    copy_with(&["--archive", "--link"], from, to).await
+}
+
+async fn copy_with(flags: &[&str], from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    let spec = CommandSpec::new("/bin/cp").args(flags.iter().copied());
+    let spec = spec.args(["--no-target-directory", "--"]);
     let spec = spec.arg(from).arg(to).env("LC_ALL", "C");
     let limits = RunLimits { timeout: Some(COPY_LIMIT), ..RunLimits::default() };
     let output = run(&spec, &limits, &Cancel::new()).await?;

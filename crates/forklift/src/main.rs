@@ -18,7 +18,7 @@ use shell::start::{JsonOutput, Program};
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
     ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, log,
-    merge_plan, prune, replay, resume, run, runs, show, trust,
+    merge_plan, prune, publish, replay, resume, run, runs, show, trust,
 };
 use crate::exit::Outcome;
 
@@ -56,6 +56,7 @@ enum ForkliftCommand {
     Attach(attach::AttachArgs),
     Resume(resume::ResumeArgs),
     Retry(resume::RetryArgs),
+    Publish(publish::PublishArgs),
     Changelog(changelog::ChangelogArgs),
     Files(files::FilesArgs),
     First(first::FirstArgs),
@@ -93,6 +94,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Attach(args) => attach::cmd_attach(ui, &args),
         ForkliftCommand::Resume(args) => resume::cmd_resume(ui, args),
         ForkliftCommand::Retry(args) => resume::cmd_retry(ui, &args),
+        ForkliftCommand::Publish(args) => publish::cmd_publish(ui, &args),
         ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args),
         ForkliftCommand::Files(args) => files::cmd_files(ui, &args),
         ForkliftCommand::First(args) => first::cmd_first(ui, &args),

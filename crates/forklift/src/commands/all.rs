@@ -104,13 +104,20 @@ fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
     let sent = meta.as_ref().and_then(|meta| meta.publication.as_ref());
     let problem = sent.and_then(|sent| sent.problem.clone());
     let words = verdict.as_ref().map_or_else(String::new, Verdict::message);
+    let (waiting, waiting_pull) = match &verdict {
+        Some(Verdict::AwaitingReview { branch, pull, .. }) => (Some(branch), pull.clone()),
+        _ => (None, None),
+    };
     Row {
         fork: fork.to_path_buf(),
         run: Some(dir.id().to_string()),
         verdict: verdict.as_ref().map(|verdict| json!(verdict)),
         words: problem.map_or(words, |problem| format!("not published: {problem}")),
-        pull: sent.and_then(|sent| sent.pull.as_ref()).map(|pull| pull.url.clone()),
-        branch: sent.and_then(pushed_branch),
+        pull: sent
+            .and_then(|sent| sent.pull.as_ref())
+            .map(|pull| pull.url.clone())
+            .or(waiting_pull),
+        branch: sent.and_then(pushed_branch).or_else(|| waiting.map(ToString::to_string)),
         status: status.code(),
         outcome: status,
     }
@@ -118,8 +125,7 @@ fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
 
 /// The branch, if it was pushed.
 fn pushed_branch(sent: &Publication) -> Option<String> {
-    let pushed = sent.problem.is_none() || sent.pull_text.is_some();
-    pushed.then(|| sent.branch.to_string())
+    sent.pushed.then(|| sent.branch.to_string())
 }
 
 fn failed(ui: &Ui, fork: &Path, dir: Option<&RunDir>, failure: &Failure) -> Row {

@@ -13,6 +13,7 @@ pub(crate) mod image;
 pub(crate) mod log;
 pub(crate) mod merge_plan;
 pub(crate) mod prune;
+pub(crate) mod publish;
 pub(crate) mod replay;
 mod request;
 pub(crate) mod resume;

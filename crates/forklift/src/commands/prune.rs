@@ -33,7 +33,8 @@ const MOST_COUNTED: u64 = 5_000_000;
 /// Remove old runs
 ///
 /// A run is removed when it is both older than --older-than and not among the --keep newest runs of its fork. To go by
-/// age alone give --keep 0; to go by number alone give --older-than 0d. Never removed: a run that is not finished, one
+/// age alone give --keep 0; to go by number alone give --older-than 0d. The newest published run of a fork stays unless --keep
+/// is 0, because the next run renews its branch. Never removed: a run that is not finished, one
 /// whose box still runs, and the runs of a fork that a forklift is at work on. Not removed without --unpublished: a run
 /// with work that is published nowhere, which is the workspace of an agent that was stuck, out of time, refused or
 /// failed, or a verified commit that could not be published.
@@ -118,7 +119,7 @@ async fn observe_run(dir: &RunDir, locks: &mut ForkLocks<'_>) -> Result<OldRun, 
         fork: Some(meta.fork.path.display().to_string()),
         age: host::clock::now().duration_since(meta.started_at),
         state,
-        resumed_from: meta.product.resumed_from,
+        resumed_from: meta.product.resumed_from.or(meta.product.publishes),
     })
 }
 

@@ -8,7 +8,7 @@ use shell::Ui;
 
 use super::ForkliftDirs;
 use super::run::cmd_run;
-use crate::commands::run_args::RunArgs;
+use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
@@ -47,6 +47,8 @@ struct EarlierRunArgs {
     /// What the scripted agent plays this time
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    #[command(flatten)]
+    accept: AcceptArgs,
 }
 
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
@@ -61,7 +63,8 @@ pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_usage()?;
-    cmd_run(ui, &run_args(&dir, resume)?, &places, None)
+    let args = RunArgs { again: true, ..run_args(&dir, resume)? };
+    cmd_run(ui, &args, &places, None)
 }
 
 /// The options of the earlier run, with those that differ this time.
@@ -72,5 +75,7 @@ fn run_args(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, F
     args.timeout = resume.timeout.unwrap_or(args.timeout);
     args.instruction = resume.instruction.clone().or(args.instruction);
     args.script = resume.script.clone().or(args.script);
+    args.accept_loss |= resume.accept.accept_loss;
+    args.accept_dropped |= resume.accept.accept_dropped;
     Ok(args)
 }

@@ -14,16 +14,19 @@ use shell::runtime::unless_stopped;
 
 use super::request::RunRequest;
 use super::{ForkliftDirs, block_on};
-use crate::commands::run_args::RunArgs;
+use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::earlier::{Start, find_start};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{Observation, ObserveOptions, find_repo, observe};
+use crate::flow::publish_run::create_publish_run;
 use crate::flow::pull::ForgePlan;
 use crate::flow::record::{ForkRecord, ForkRunRecord, Settings};
 use crate::flow::resume::{EarlierRun, save_args};
 use crate::flow::run::ForkRun;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
+use crate::rules::strategy::Strategy;
 
 /// Runs, perhaps from where an earlier run stopped. Everything that can be wrong with the request is found before
 /// anything is started.
@@ -42,7 +45,8 @@ pub(crate) fn cmd_run(
     })
 }
 
-/// Checks the request, locks and observes the fork, and creates the run. Returns it with the lock.
+/// Checks the request, locks and observes the fork, and creates the run, or opens the earlier one that has the same
+/// commits. Returns it with the lock.
 pub(super) async fn begin<'a>(
     ui: &'a Ui,
     args: &RunArgs,
@@ -72,11 +76,38 @@ pub(super) async fn begin<'a>(
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
     let mut secrets = request.resolved.secrets();
-    secrets.extend(ForgePlan::find(&seen.fork.forge, &places.config)?.token);
+    let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
+    secrets.extend(forge.token.clone());
     shell::terminal::hide(secrets.iter().cloned());
+    let starting = async {
+        let is_new = earlier.is_some() || args.again || seen.up_to_date;
+        if is_new {
+            return Ok(Start::New);
+        }
+        find_start(&places.runs, &seen, strategy(args, &seen), &forge).await
+    };
+    let verdict = match unless_stopped::<_, ForkliftExit>(&cancel, starting).await? {
+        Start::New => seen.up_to_date.then_some(Verdict::UpToDate),
+        Start::AwaitReview(verdict) => Some(verdict),
+        Start::Finish(run) => {
+            let message = format!("finishing {}, which has the same commits", run.dir.id());
+            ui.phase("attach", &message);
+            return Ok((ForkRun::open(ui, places, run.dir, seen.repo, cancel)?, fork_lock));
+        }
+        Start::Publish(run) => {
+            let message = format!("publishing the verified commit of {}", run.dir.id());
+            ui.phase("publish", &message);
+            let accept = AcceptArgs::default();
+            let dir = create_publish_run(places, &run, &seen.repo, accept).await?;
+            return Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock));
+        }
+    };
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
     let mut record = first_record(&dir, &seen, args, choice, earlier.as_ref());
     record.settings.model = request.resolved.model_name().map(str::to_owned);
+    if let Some(verdict) = verdict {
+        (record.phase, record.verdict) = (Phase::Judged, Some(verdict));
+    }
     let task = task(dir.id(), &seen, args, &record.settings, earlier.as_ref());
     let plan = request.resolved.plan(task).or_usage()?;
     save_args(args, &dir)?;
@@ -84,6 +115,11 @@ pub(super) async fn begin<'a>(
     host::failpoint::hit("pinned");
     let run = ForkRun::open(ui, places, dir, seen.repo, cancel)?;
     Ok((run, fork_lock))
+}
+
+fn strategy(args: &RunArgs, seen: &Observation) -> Strategy {
+    let ruled = seen.fork_file.as_ref().and_then(|file| file.rules.strategy);
+    args.strategy.or(ruled).unwrap_or_default()
 }
 
 /// The whole task, or for a resumed conversation what is new.
@@ -115,7 +151,7 @@ fn task<'a>(
     AgentTask { run, prompt, context, session, mcp: Vec::new() }
 }
 
-/// The first record of a run. A run without work is judged already.
+/// The first record of a run.
 fn first_record(
     dir: &RunDir,
     seen: &Observation,
@@ -139,13 +175,14 @@ fn first_record(
             accept_dropped: args.accept_dropped,
             target: seen.target.clone(),
             target_name: seen.target_name.clone(),
-            strategy: args.strategy.or(rules.strategy).unwrap_or_default(),
+            strategy: strategy(args, seen),
             rules,
             trust: args.trust,
             model: None,
             notify_cmd: args.notify_cmd.clone(),
         },
         resumed_from: earlier.map(|earlier| earlier.meta.run.clone()),
+        publishes: None,
         check: None,
         regenerate: Vec::new(),
         merged_alone: false,
@@ -156,10 +193,5 @@ fn first_record(
         contract: None,
         account: None,
     };
-    let mut record = ForkRunRecord::new(dir.id().clone(), product);
-    if seen.up_to_date {
-        record.phase = Phase::Judged;
-        record.verdict = Some(Verdict::UpToDate);
-    }
-    record
+    ForkRunRecord::new(dir.id().clone(), product)
 }

@@ -8,6 +8,7 @@ use merge::resolver::decide::{TrustError, TrustThreshold};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
 
+use crate::flow::record::Settings;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 
@@ -42,6 +43,10 @@ pub(crate) struct RunArgs {
     /// Publish although changes of upstream were dropped
     #[arg(long)]
     pub(crate) accept_dropped: bool,
+    /// Run although an earlier run with the same commits is published or not finished
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) again: bool,
     /// The repository's address on its forge, if origin's address does not say it
     #[arg(long, value_name = "URL")]
     pub(crate) forge_url: Option<String>,
@@ -113,6 +118,29 @@ pub(crate) struct RunArgs {
     /// Seconds without output or traffic after which the agent is ended
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_SILENCE_SECS)]
     pub(crate) silence: u64,
+}
+
+/// Findings that do not keep a result from being published.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct AcceptArgs {
+    /// Publish although work of the fork was lost
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+    /// Publish although changes of upstream were dropped
+    #[arg(long)]
+    pub(crate) accept_dropped: bool,
+}
+
+impl AcceptArgs {
+    pub(crate) fn is_given(self) -> bool {
+        self.accept_loss || self.accept_dropped
+    }
+
+    /// Adds what is accepted now to what was accepted before.
+    pub(crate) fn apply(self, settings: &mut Settings) {
+        settings.accept_loss |= self.accept_loss;
+        settings.accept_dropped |= self.accept_dropped;
+    }
 }
 
 /// The fork to look at, and what would be taken from upstream.

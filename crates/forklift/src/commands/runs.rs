@@ -1,9 +1,13 @@
 //! `forklift runs`: the runs of this user, newest first.
 
+use std::collections::BTreeMap;
+
 use engine::publish::Publication;
 use engine::run::Phase;
 use jiff::{SignedDuration, Timestamp};
 use model::exit::ForkliftExit;
+use model::id::RunId;
+use run_store::StoreError;
 use run_store::run_dir::{self, RunDir};
 use serde_json::json;
 use shell::Ui;
@@ -11,34 +15,59 @@ use shell::Ui;
 use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
+use crate::rules::judge::Verdict;
 
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
-    let runs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_machine()?;
+    let dirs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_machine()?;
+    let runs: Vec<ListedRun> =
+        dirs.into_iter().map(|dir| (ForkRunRecord::load(&dir), dir)).collect();
+    let later = find_publishers(&runs);
     if ui.is_json() {
         let rows: Vec<_> = runs
             .iter()
-            .map(|dir| {
-                let meta = ForkRunRecord::load(dir).ok();
-                json!({"run": dir.id(), "path": dir.path(), "metadata": meta})
+            .map(|(meta, dir)| {
+                let (meta, later) = (meta.as_ref().ok(), later.get(dir.id()).map(|it| &it.run));
+                json!({"run": dir.id(), "path": dir.path(), "metadata": meta, "published_by": later})
             })
             .collect();
         ui.document(&rows);
         return Ok(ForkliftExit::Success);
     }
     let now = host::clock::now();
-    let rows = runs.iter().map(|dir| row(dir, now).to_vec());
+    let rows = runs.iter().map(|run| row(run, &later, now).to_vec());
     ui.table(&["RUN", "AGE", "STATE", "PULL OR BRANCH", "VERDICT"], rows);
     Ok(ForkliftExit::Success)
 }
 
-fn row(dir: &RunDir, now: Timestamp) -> [String; 5] {
+type ListedRun = (Result<ForkRunRecord, StoreError>, RunDir);
+
+/// The newest run that published the commit of another one, by the other one's name.
+fn find_publishers(runs: &[ListedRun]) -> BTreeMap<RunId, &ForkRunRecord> {
+    let mut found = BTreeMap::new();
+    // Runs come newest first, and the newest stays.
+    for meta in runs.iter().rev().filter_map(|(meta, _)| meta.as_ref().ok()) {
+        let sent = meta.publication.as_ref().filter(|sent| sent.problem.is_none());
+        if let (Some(earlier), Some(_)) = (&meta.publishes, sent) {
+            found.insert(earlier.clone(), meta);
+        }
+    }
+    found
+}
+
+fn row(
+    (meta, dir): &ListedRun,
+    later: &BTreeMap<RunId, &ForkRunRecord>,
+    now: Timestamp,
+) -> [String; 5] {
     let run = dir.id().to_string();
-    match ForkRunRecord::load(dir) {
+    match meta {
         Ok(meta) => {
             let state = if meta.phase == Phase::Closed { "closed" } else { "open" };
             let age = render_age(now.duration_since(meta.started_at));
-            let sent = meta.publication.as_ref().map_or_else(|| "-".to_owned(), where_to);
-            let verdict = meta.verdict.map_or_else(String::new, |verdict| verdict.message());
+            let later = later.get(dir.id()).and_then(|later| later.publication.as_ref());
+            let sent = later.or(meta.publication.as_ref());
+            let sent = sent.map_or_else(|| "-".to_owned(), where_to);
+            let verdict = meta.verdict.as_ref().map_or_else(String::new, Verdict::message);
             [run, age, state.to_owned(), sent, verdict]
         }
         Err(error) => {
@@ -47,7 +76,7 @@ fn row(dir: &RunDir, now: Timestamp) -> [String; 5] {
     }
 }
 
-fn where_to(sent: &Publication) -> String {
+pub(super) fn where_to(sent: &Publication) -> String {
     match (&sent.pull, &sent.problem) {
         (Some(pull), _) => pull.url.clone(),
         (None, None) => sent.branch.to_string(),

@@ -2,12 +2,14 @@
 
 use clap::Args;
 use model::exit::ForkliftExit;
-use run_store::run_dir;
+use run_store::run_dir::{self, RunDir};
 use serde::Serialize;
 use shell::Ui;
 
 use super::ForkliftDirs;
-use crate::exit::{OrExit, Outcome};
+use super::runs::where_to;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::earlier::published_by;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
 use crate::rules::review::{ReviewPoint, review_points};
@@ -46,6 +48,9 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
     if let Some(earlier) = &meta.resumed_from {
         ui.result("goes on", &format!("from {earlier}"));
     }
+    if let Some(earlier) = &meta.publishes {
+        ui.result("publishes", &format!("the commit of {earlier}"));
+    }
     ui.result("agent", &format!("{} on {}", meta.settings.provider, meta.settings.backend));
     for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
         // A failed one is shown with the verdict and its output.
@@ -56,11 +61,26 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
         }
     }
     match &meta.verdict {
-        Some(verdict) => show_end(ui, &dir, &meta, verdict),
+        Some(verdict) => {
+            show_end(ui, &dir, &meta, verdict);
+            show_later_publication(ui, &places, &dir)?;
+        }
         None => {
             ui.result("run", &dir.path().display().to_string());
             ui.result("open", &format!("not finished; go on with: forklift attach {}", dir.id()));
         }
     }
     Ok(ForkliftExit::Success)
+}
+
+/// Shows the run that published the commit of this one later, if there is one.
+pub(super) fn show_later_publication(
+    ui: &Ui,
+    places: &ForkliftDirs,
+    dir: &RunDir,
+) -> Result<bool, Failure> {
+    let Some(later) = published_by(&places.runs, dir.id())? else { return Ok(false) };
+    let to = later.meta.publication.as_ref().map(where_to).unwrap_or_default();
+    ui.result("published", &format!("{to}, by {}", later.dir.id()));
+    Ok(true)
 }

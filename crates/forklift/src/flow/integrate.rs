@@ -22,7 +22,7 @@ use crate::rules::strategy::Strategy;
 /// Conflicts that are printed; the record has all of them.
 const CONFLICTS_SHOWN: usize = 20;
 
-const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
+pub(super) const HOST_IDENTITY: (&str, &str) = ("forklift", "forklift@bottle.invalid");
 
 /// Result of the host's attempt.
 pub(super) enum Integration {

@@ -1,11 +1,14 @@
 //! Effects of `forklift`, in order: observe, seal, launch, import, judge, publish, record.
 
 mod check;
+pub(crate) mod earlier;
 pub(crate) mod fork_lock;
 mod integrate;
 mod notify;
 pub(crate) mod observe;
 pub(crate) mod preview;
+mod publish;
+pub(crate) mod publish_run;
 pub(crate) mod pull;
 pub(crate) mod record;
 mod regenerate;

@@ -59,14 +59,15 @@ pub(crate) async fn observe(
     ui.phase("observe", "fetching origin and upstream");
     let lock = lock_fetch(&repo, cache).await?;
     // Concurrently: each remote has refs of its own.
-    let (ours, theirs, origin_url, upstream_url) = tokio::join!(
+    let (ours, theirs, origin_url, push_url, upstream_url) = tokio::join!(
         repo.fetch(&origin, FETCH_LIMIT),
         repo.fetch(&upstream, FETCH_LIMIT),
         url(&repo, &origin),
+        find_push_url(&repo),
         url(&repo, &upstream),
     );
     ours.and(theirs).or_machine()?;
-    let (origin_url, upstream_url) = (origin_url?, upstream_url?);
+    let (origin_url, push_url, upstream_url) = (origin_url?, push_url?, upstream_url?);
     drop(lock);
     let (base, tip) = tips(&repo, branch, [&origin, &upstream]).await?;
     let base = base.ok_or_else(|| no_branch(&origin, branch))?;
@@ -88,8 +89,9 @@ pub(crate) async fn observe(
         project: project_of(&root),
         fork: Fork {
             path: root,
-            forge: forge.map_or_else(|| origin_url.clone(), str::to_owned),
+            forge: forge.map_or_else(|| push_url.clone(), str::to_owned),
             origin: origin_url,
+            push: Some(push_url),
             upstream: upstream_url,
             branch: branch.clone(),
         },
@@ -157,11 +159,20 @@ fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<RemoteName, Failure
 /// The URL of a remote, after the user's `insteadOf` rules.
 async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
     let url = repo.remote_url(remote).await.or_machine()?;
-    url.ok_or_else(|| {
-        Failure::usage(format!(
-            "the remote '{remote}' leads nowhere; say where with: git remote set-url {remote} <url>"
-        ))
-    })
+    url.ok_or_else(|| no_url(remote))
+}
+
+/// The URL that git pushes to for origin.
+pub(crate) async fn find_push_url(repo: &UserRepo) -> Result<String, Failure> {
+    let origin = RemoteName::parse("origin").or_exit(ForkliftExit::Internal)?;
+    let url = repo.push_url(&origin).await.or_machine()?;
+    url.ok_or_else(|| no_url(&origin))
+}
+
+fn no_url(remote: &RemoteName) -> Failure {
+    Failure::usage(format!(
+        "the remote '{remote}' leads nowhere; say where with: git remote set-url {remote} <url>"
+    ))
 }
 
 /// The tips of a branch at two remotes.

@@ -13,6 +13,7 @@ use run_store::operation_log::OperationLog;
 use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use crate::exit::{Failure, OrExit};
+use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 
@@ -67,7 +68,7 @@ pub(crate) async fn open_pull(
     plan: &ForgePlan,
     pull: &NewPull,
     log: &OperationLog,
-    folder: &Path,
+    (folder, own): (&Path, &[OwnBranch]),
     publication: &mut Publication,
 ) -> Result<(), Failure> {
     let address = match ForgeAddress::parse_remote(&plan.url) {
@@ -88,7 +89,7 @@ pub(crate) async fn open_pull(
     };
     let target = format!("{} {}", address.full_name(), pull.head);
     let act = async {
-        publish(&address, token, plan.kind, pull).await.or_exit(ForkliftExit::PublishFailed)
+        publish(&address, token, plan.kind, (pull, own)).await.or_exit(ForkliftExit::PublishFailed)
     };
     match logged(log, "pull", &target, act).await? {
         Ok(opened) => {
@@ -122,20 +123,42 @@ async fn find_token(plan: &ForgePlan, address: &ForgeAddress) -> Option<Secret> 
     (kind == ForgeKind::GitHub).then_some(login)
 }
 
+async fn open_forge(
+    address: &ForgeAddress,
+    token: Secret,
+    kind: Option<ForgeKind>,
+) -> Result<Forge, ForgeError> {
+    let plain_http = PlainHttp::from_env();
+    let options = ForgeOptions { kind, plain_http, ..ForgeOptions::default() };
+    Forge::open(&Remote::Hosted(address.clone()), &token, &options).await
+}
+
+/// State of a pull request; `None` if the forge cannot be asked.
+pub(super) async fn pull_state(plan: &ForgePlan, number: u64) -> Option<PullState> {
+    let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&plan.url) else { return None };
+    let token = find_token(plan, &address).await?;
+    let forge = open_forge(&address, token, plan.kind).await.ok()?;
+    let pull = forge.read_pr(number).await.ok()?;
+    Some(match (pull.merged, pull.is_open()) {
+        (true, _) => PullState::Merged,
+        (false, true) => PullState::Open,
+        (false, false) => PullState::Closed,
+    })
+}
+
 async fn publish(
     address: &ForgeAddress,
     token: Secret,
     kind: Option<ForgeKind>,
-    pull: &NewPull,
+    (pull, own): (&NewPull, &[OwnBranch]),
 ) -> Result<PullRequest, ForgeError> {
-    let plain_http = PlainHttp::from_env();
-    let options = ForgeOptions { kind, plain_http, ..ForgeOptions::default() };
-    let remote = Remote::Hosted(address.clone());
-    let forge = Forge::open(&remote, &token, &options).await?;
-    // A forklift that was killed after the forge had opened it finds its own pull request here.
+    let forge = open_forge(address, token, kind).await?;
+    // The branch of an earlier run has its pull request, and a forklift that was killed after the forge had opened one
+    // finds it here.
     let opened = open_once(&forge, pull, |_| Some(PullRenewal::of(pull))).await?;
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
-        if earlier.number != opened.number && earlier.base_branch == pull.base.as_str() {
+        let is_other = earlier.number != opened.number && earlier.base_branch == pull.base.as_str();
+        if is_other && !has_work_of_others(&earlier.head_branch, &earlier.head_sha, own) {
             let successor = forge.reference(Thread::Pull(opened.number));
             let message = format!("Superseded by {successor}.");
             forge.post_comment(Thread::Pull(earlier.number), &message).await?;

@@ -29,6 +29,9 @@ pub(crate) struct ForkRecord {
     /// The run whose workspace this one continues with.
     #[serde(default)]
     pub(crate) resumed_from: Option<RunId>,
+    /// The earlier run whose commit this one publishes.
+    #[serde(default)]
+    pub(crate) publishes: Option<RunId>,
     #[serde(default)]
     pub(crate) check: Option<BoxCommandSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,10 +64,19 @@ impl ProductRecord for ForkRecord {
 pub(crate) struct Fork {
     pub(crate) path: PathBuf,
     pub(crate) origin: String,
+    /// Address that branches are pushed to; a record of an earlier version has only origin's.
+    #[serde(default)]
+    pub(crate) push: Option<String>,
     pub(crate) upstream: String,
     pub(crate) branch: BranchName,
-    /// Address for pull requests: origin's, or the one that the user gave.
+    /// Address for pull requests: the one that is pushed to, or the one that the user gave.
     pub(crate) forge: String,
+}
+
+impl Fork {
+    pub(crate) fn push_url(&self) -> &str {
+        self.push.as_deref().unwrap_or(&self.origin)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use run_store::run_dir::RunDir;
 
 use super::observe::{Observation, project_of};
 use super::record::ForkRunRecord;
-use super::run::ForkRun;
+use super::run::{ForkRun, final_status};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkFile;
@@ -49,7 +49,13 @@ impl EarlierRun {
             )));
         }
         let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
-        if matches!(verdict, Verdict::UpToDate | Verdict::Publish) {
+        if final_status(&meta) == ForkliftExit::PublishFailed {
+            return Err(Failure::usage(format!(
+                "{id} reached its target and was not published; publish it with: forklift publish {id}"
+            )));
+        }
+        if matches!(verdict, Verdict::UpToDate | Verdict::Publish | Verdict::AwaitingReview { .. })
+        {
             return Err(Failure::usage(format!(
                 "{id} reached its target; there is nothing to resume"
             )));

@@ -8,12 +8,11 @@ use engine::box_command::BoxCommandSummary;
 use engine::evidence::NewCommit;
 use engine::report::Reporter;
 use engine::run::{
-    BoxSettings, ImportSource, Phase, Product, Push, Run, RunError, RunOptions, SavedRun,
-    SetupCommand,
+    BoxSettings, ImportSource, Phase, Product, Run, RunError, RunOptions, SavedRun, SetupCommand,
 };
 use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder};
 use forge::NewPull;
-use host::git::{BranchUpdate, SealedRepo, UserEnv, UserRepo};
+use host::git::{SealedRepo, UserRepo};
 use host::signal::Cancel;
 use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId, Sha};
@@ -25,7 +24,7 @@ use shell::Ui;
 use super::integrate::Integration;
 use super::notify::notify;
 use super::observe::fork_key;
-use super::pull::{ForgePlan, open_pull};
+use super::pull::ForgePlan;
 use super::record::{ForkRecord, ForkRunRecord};
 use super::show::show_end;
 use crate::commands::ForkliftDirs;
@@ -50,7 +49,7 @@ pub(crate) struct ForkRun<'a> {
     pub(crate) run: Run<ForkRecord>,
     pub(crate) ui: &'a Ui,
     pub(crate) repo: UserRepo,
-    forge: ForgePlan,
+    pub(super) forge: ForgePlan,
     pub(crate) cache: PathBuf,
 }
 
@@ -106,7 +105,7 @@ impl<'a> ForkRun<'a> {
         }
     }
 
-    async fn pull_request(
+    pub(super) async fn pull_request(
         &self,
         repo: &SealedRepo,
         branch: &BranchName,
@@ -264,33 +263,11 @@ impl Product for ForkRun<'_> {
     }
 
     async fn publish(&mut self) -> Result<(), Failure> {
-        let (Some(Verdict::Publish), Some(tip)) = (&self.run.record.verdict, self.run.record.tip())
-        else {
-            return Ok(());
-        };
-        self.ui.phase("publish", "pushing the branch to origin");
-        let repo = self.run.import_repo(&self.repo);
-        let branch = branch_of(self.run.dir.id())?;
-        let log = self.run.operations().or_machine()?;
-        let url = &self.run.record.fork.origin;
-        let (update, env) = (BranchUpdate::FastForward, UserEnv::from_env());
-        let push = Push { repo: &repo, url, branch, commit: &tip, update, env };
-        let pushed = push.run(&log, &self.run.redactor).await.or_machine()?;
-        let mut published = pushed.publication;
-        if published.pushed {
-            let pull = self.pull_request(&repo, &published.branch).await?;
-            let folder = self.run.dir.path();
-            open_pull(&self.forge, &pull, &log, folder, &mut published).await?;
-        }
-        self.run.record.publication = Some(published);
-        Ok(())
+        self.publish_verified().await
     }
 
     async fn before_close(&mut self) -> Result<(ForkliftExit, u8), Failure> {
-        let record = &self.run.record;
-        let failed = record.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
-        let status =
-            if failed { ForkliftExit::PublishFailed } else { final_verdict(record).status() };
+        let status = final_status(&self.run.record);
         Ok((status, status.code()))
     }
 
@@ -305,8 +282,10 @@ pub(crate) fn final_verdict(record: &ForkRunRecord) -> Verdict {
     record.verdict.clone().unwrap_or(Verdict::UpToDate)
 }
 
-pub(crate) fn branch_of(run: &RunId) -> Result<BranchName, Failure> {
-    BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)
+/// Exit status of a run: that of its verdict, unless a verified commit could not be published.
+pub(crate) fn final_status(record: &ForkRunRecord) -> ForkliftExit {
+    let failed = record.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
+    if failed { ForkliftExit::PublishFailed } else { final_verdict(record).status() }
 }
 
 /// A path below the home folder, without the user's name.

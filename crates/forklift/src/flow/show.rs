@@ -47,6 +47,15 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
             ui.result(what, &format!("not published: {problem}"));
         }
     }
+    if let Verdict::AwaitingReview { branch, pull, .. } = verdict {
+        ui.result("branch", &format!("{branch} on origin"));
+        if let Some(pull) = pull {
+            ui.result("pull", pull);
+        }
+    }
+    if let Some(flags) = flags_to_publish(meta, verdict) {
+        ui.result("next", &format!("forklift publish {}{flags}", dir.id()));
+    }
     if let Some(contract) = &meta.contract {
         for line in render_contract(contract, ContractFormat::Plain).lines() {
             ui.note(line);
@@ -77,6 +86,17 @@ fn show_points(ui: &Ui, points: &[ReviewPoint]) {
     let more = points.len().saturating_sub(POINTS_SHOWN);
     if more > 0 {
         ui.item(&format!("and {more} more"));
+    }
+}
+
+/// Flags of the command that publishes a closed run later; `None` if there is nothing to publish.
+fn flags_to_publish(meta: &ForkRunRecord, verdict: &Verdict) -> Option<&'static str> {
+    let sent = meta.publication.as_ref();
+    match verdict {
+        Verdict::Publish if sent.is_some_and(|sent| sent.problem.is_some()) => Some(""),
+        Verdict::WorkLost => Some(" --accept-loss"),
+        Verdict::UpstreamDropped { .. } => Some(" --accept-dropped"),
+        _ => None,
     }
 }
 

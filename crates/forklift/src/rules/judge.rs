@@ -4,6 +4,7 @@ use engine::agent_result::AgentClaim;
 use engine::evidence::Evidence;
 use engine::run::ImportOutcome;
 use model::exit::ForkliftExit;
+use model::id::{BranchName, RunId};
 use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,12 @@ pub(crate) enum Verdict {
     /// Upstream was contained in the fork before the run, or nothing new came out of it.
     UpToDate,
     Publish,
+    /// An earlier run published the result for the same commits, and it is not merged yet.
+    AwaitingReview {
+        run: RunId,
+        branch: BranchName,
+        pull: Option<String>,
+    },
     TimedOut,
     Stuck,
     AgentFailed {
@@ -132,7 +139,7 @@ fn objections(evidence: &Evidence) -> Vec<String> {
 impl Verdict {
     pub(crate) fn status(&self) -> ForkliftExit {
         match self {
-            Self::UpToDate | Self::Publish => ForkliftExit::Success,
+            Self::UpToDate | Self::Publish | Self::AwaitingReview { .. } => ForkliftExit::Success,
             Self::TimedOut => ForkliftExit::OutOfTime,
             Self::Stuck => ForkliftExit::Stuck,
             Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftExit::AgentFailed,
@@ -151,6 +158,10 @@ impl Verdict {
         match self {
             Self::UpToDate => "up to date: upstream is contained in the fork".to_owned(),
             Self::Publish => "verified: upstream is integrated and the fork's work is kept".to_owned(),
+            Self::AwaitingReview { run, branch, pull } => {
+                let pull = pull.as_ref().map_or_else(String::new, |pull| format!(" ({pull})"));
+                format!("published already: {branch}{pull} waits for review, from run {run}; make another with --again")
+            }
             Self::TimedOut => "out of time: the agent was ended and nothing was published".to_owned(),
             Self::Stuck => "stuck: the agent needs help; read its STUCK.md".to_owned(),
             Self::AgentFailed { how } => format!("the agent failed ({how})"),

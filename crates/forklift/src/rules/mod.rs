@@ -3,6 +3,7 @@
 pub(crate) mod aggregate_status;
 pub(crate) mod brief;
 pub(crate) mod conflict_row;
+pub(crate) mod earlier;
 pub(crate) mod fork_file;
 pub(crate) mod fork_list;
 pub(crate) mod image;

@@ -1,6 +1,6 @@
 //! Choice of the runs to remove, with a reason for each of the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use model::id::RunId;
@@ -66,7 +66,7 @@ impl Fate {
             Self::Unfinished => "it is not finished (see: forklift attach)",
             Self::Unreadable => "its record cannot be read",
             Self::Young => "it is young (--older-than)",
-            Self::Newest => "it is among the newest of its fork (--keep)",
+            Self::Newest => "it is among the newest or the last published of its fork (--keep)",
             Self::UnpublishedWork => "an agent's unpublished work is in it (--unpublished)",
             Self::UnpublishedCommit => {
                 "a verified commit that was not published is in it (--unpublished)"
@@ -79,10 +79,13 @@ impl Fate {
 /// removed only if its age and its place among the newest both allow it.
 pub(crate) fn judge_runs(runs: &[OldRun], options: PruneOptions) -> Vec<Fate> {
     let mut newer: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    let mut published: BTreeSet<Option<&str>> = BTreeSet::new();
     let mut fates = Vec::new();
     for run in runs {
         let before = newer.entry(run.fork.as_deref()).or_default();
-        let is_newest = *before < options.keep;
+        let is_last_published =
+            run.state == RunState::Published && published.insert(run.fork.as_deref());
+        let is_newest = *before < options.keep || (is_last_published && options.keep > 0);
         *before += 1;
         let spared = options.unpublished == Unpublished::Keep && !is_carried_on(run, runs);
         fates.push(match run.state {

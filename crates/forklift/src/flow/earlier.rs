@@ -1,0 +1,163 @@
+//! Earlier runs of a fork: the one that makes a new run needless, and the one whose branch a new run renews.
+
+use std::path::Path;
+use std::time::Duration;
+
+use engine::publish::Publication;
+use host::git::{RemoteBranch, UserRepo};
+use model::id::{RunId, Sha};
+use run_store::run_dir::{self, RunDir};
+
+use super::observe::Observation;
+use super::pull::{ForgePlan, pull_state};
+use super::record::{Fork, ForkRunRecord};
+use crate::exit::{Failure, OrExit};
+use crate::rules::earlier::{
+    BranchChoice, EarlierBranch, EarlierFacts, OwnBranch, StartChoice, choose_branch, choose_start,
+};
+use crate::rules::judge::Verdict;
+use crate::rules::strategy::Strategy;
+
+const QUERY_LIMIT: Duration = Duration::from_secs(60);
+
+/// A run on disk, with its record.
+#[derive(Debug)]
+pub(crate) struct StoredRun {
+    pub(crate) dir: RunDir,
+    pub(crate) meta: ForkRunRecord,
+}
+
+impl StoredRun {
+    pub(crate) fn verdict_if_awaiting(&self) -> Option<Verdict> {
+        let sent = self.meta.publication.as_ref()?;
+        Some(Verdict::AwaitingReview {
+            run: self.dir.id().clone(),
+            branch: sent.branch.clone(),
+            pull: sent.pull.as_ref().map(|pull| pull.url.clone()),
+        })
+    }
+}
+
+/// Runs whose record can be read, newest first, each read when it is its turn.
+fn stored_runs(runs: &Path) -> Result<impl Iterator<Item = StoredRun>, Failure> {
+    let dirs = run_dir::list(runs).or_machine()?;
+    Ok(dirs.into_iter().filter_map(|dir| {
+        let meta = ForkRunRecord::load(&dir).ok()?;
+        Some(StoredRun { dir, meta })
+    }))
+}
+
+fn is_same_fork(ours: &Fork, theirs: &Fork) -> bool {
+    (&ours.path, &ours.branch) == (&theirs.path, &theirs.branch)
+}
+
+/// Beginning of a run, with the earlier run that it depends on.
+pub(crate) enum Start {
+    New,
+    Finish(StoredRun),
+    Publish(StoredRun),
+    AwaitReview(Verdict),
+}
+
+/// Finds the newest run that was verified for the same commits, or is not finished, and chooses how to begin.
+pub(crate) async fn find_start(
+    runs: &Path,
+    seen: &Observation,
+    strategy: Strategy,
+    forge: &ForgePlan,
+) -> Result<Start, Failure> {
+    let counts = |run: &StoredRun| {
+        is_same_fork(&seen.fork, &run.meta.fork)
+            && run.meta.pins == seen.pins
+            && run.meta.settings.strategy == strategy
+            && (!run.dir.is_closed() || run.meta.verdict == Some(Verdict::Publish))
+    };
+    let Some(run) = stored_runs(runs)?.find(counts) else { return Ok(Start::New) };
+    let sent = run.meta.publication.as_ref();
+    let (mut branch_is_gone, mut pull) = (false, None);
+    if let Some(sent) = sent.filter(|sent| sent.pushed) {
+        let there = branch_at(&seen.repo, &seen.fork, sent).await;
+        branch_is_gone = matches!(there, Some(RemoteBranch::Absent));
+        pull = match &sent.pull {
+            Some(reference) => pull_state(forge, reference.number).await,
+            None => None,
+        };
+    }
+    let choice = choose_start(EarlierFacts {
+        is_closed: run.dir.is_closed(),
+        has_commit: run.meta.tip().is_some() && run.dir.repo().is_dir(),
+        is_pushed: sent.is_some_and(|sent| sent.pushed),
+        lacks_pull: sent.is_some_and(|sent| sent.problem.is_some()),
+        branch_is_gone,
+        pull,
+    });
+    Ok(match choice {
+        StartChoice::New => Start::New,
+        StartChoice::Finish => Start::Finish(run),
+        StartChoice::Publish => Start::Publish(run),
+        StartChoice::AwaitReview => {
+            run.verdict_if_awaiting().map_or(Start::New, Start::AwaitReview)
+        }
+    })
+}
+
+/// The branch of a publication as origin has it now; `None` if origin cannot be asked.
+pub(crate) async fn branch_at(
+    repo: &UserRepo,
+    fork: &Fork,
+    sent: &Publication,
+) -> Option<RemoteBranch> {
+    repo.branch_at_url(fork.push_url(), &sent.branch, QUERY_LIMIT).await.ok()
+}
+
+/// The newest run of the fork whose branch was pushed, without the run `except`.
+pub(crate) fn last_published(
+    runs: &Path,
+    fork: &Fork,
+    except: &RunId,
+) -> Result<Option<StoredRun>, Failure> {
+    let counts = |run: &StoredRun| {
+        run.dir.id() != except
+            && is_same_fork(fork, &run.meta.fork)
+            && run.meta.publication.as_ref().is_some_and(|sent| sent.pushed)
+    };
+    Ok(stored_runs(runs)?.find(counts))
+}
+
+/// What the runs of a fork have pushed.
+pub(crate) fn own_branches(runs: &Path, fork: &Fork) -> Result<Vec<OwnBranch>, Failure> {
+    let same = stored_runs(runs)?.filter(|run| is_same_fork(fork, &run.meta.fork));
+    let sent = same.filter_map(|run| run.meta.publication).filter(|sent| sent.pushed);
+    Ok(sent.map(|sent| OwnBranch { branch: sent.branch, commit: sent.commit }).collect())
+}
+
+/// The run that published the commit of a closed run later.
+pub(crate) fn published_by(runs: &Path, earlier: &RunId) -> Result<Option<StoredRun>, Failure> {
+    let counts = |run: &StoredRun| {
+        run.meta.publishes.as_ref() == Some(earlier)
+            && run.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_none())
+    };
+    Ok(stored_runs(runs)?.find(counts))
+}
+
+/// Chooses the branch for a commit that follows an earlier publication.
+pub(crate) async fn choose_branch_after(
+    earlier: &Publication,
+    commit: &Sha,
+    base: &Sha,
+    (repo, fork, forge): (&UserRepo, &Fork, &ForgePlan),
+) -> Result<BranchChoice, Failure> {
+    let at = match branch_at(repo, fork, earlier).await {
+        Some(RemoteBranch::At(at)) => Some(at),
+        Some(RemoteBranch::Absent) | None => None,
+    };
+    // A commit that the checkout does not have is in no branch of it.
+    let known = repo.resolve_commit(earlier.commit.as_str()).await.or_machine()?.is_some();
+    let is_merged = known && repo.is_ancestor(&earlier.commit, base).await.or_machine()?;
+    let pull = match &earlier.pull {
+        Some(reference) => pull_state(forge, reference.number).await,
+        None => None,
+    };
+    let facts = EarlierBranch { pushed: &earlier.commit, at: at.as_ref(), is_merged, pull };
+    Ok(choose_branch(commit, facts))
+}

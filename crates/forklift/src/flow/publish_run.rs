@@ -1,0 +1,158 @@
+//! A run that publishes the commit of an earlier one, without an agent. A closed run is never edited, so that what was
+//! published when stands in a record of its own.
+
+use engine::run::{Phase, Product, create, gather_evidence, load_plan};
+use engine::workspace::{AGENT_IDENTITY, link_folder};
+use host::git::RemoteBranch;
+use run_store::run_dir::RunDir;
+
+use super::earlier::{StoredRun, branch_at, last_published};
+use super::integrate::HOST_IDENTITY;
+use super::observe::{find_push_url, project_of};
+use super::pull::ForgePlan;
+use super::record::{Fork, ForkRecord, ForkRunRecord};
+use super::resume::{load_args, save_args};
+use super::run::{ForkRun, workspace_failure};
+use crate::commands::ForkliftDirs;
+use crate::commands::run_args::AcceptArgs;
+use crate::exit::{Failure, OrExit};
+use crate::rules::judge::Verdict;
+use host::git::UserRepo;
+
+/// Refuses a closed run whose commit cannot be published.
+pub(crate) fn refuse_unpublishable(
+    places: &ForkliftDirs,
+    run: &StoredRun,
+    accept: AcceptArgs,
+) -> Result<(), Failure> {
+    let StoredRun { dir, meta } = run;
+    let id = dir.id();
+    let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
+    if meta.tip().is_none() || !dir.repo().is_dir() {
+        return Err(Failure::usage(format!(
+            "{id} has no commit to publish: {}",
+            verdict.message()
+        )));
+    }
+    if verdict != Verdict::Publish && !accept.is_given() {
+        return Err(Failure::usage(format!("{id} was not verified: {}", verdict.message())));
+    }
+    let later = last_published(&places.runs, &meta.fork, id)?.filter(|later| {
+        later.meta.started_at > meta.started_at
+            && later.meta.publication.as_ref().map(|sent| &sent.commit) != meta.tip().as_ref()
+    });
+    match later {
+        Some(later) => Err(Failure::usage(format!(
+            "{id} is outdated: {} published a later result for this fork",
+            later.dir.id()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether nothing is left to publish: origin has the branch, and there is a pull request or no forge for one.
+pub(crate) async fn is_published(repo: &UserRepo, meta: &ForkRunRecord) -> bool {
+    let Some(sent) = &meta.publication else { return false };
+    let is_complete = sent.pushed && sent.problem.is_none() && sent.note.is_none();
+    // A branch that is not there any more can be published again.
+    is_complete && branch_at(repo, &meta.fork, sent).await != Some(RemoteBranch::Absent)
+}
+
+/// Creates the run. A verified commit is published as it is; another one is judged again with what is accepted now.
+pub(crate) async fn create_publish_run(
+    places: &ForkliftDirs,
+    run: &StoredRun,
+    repo: &UserRepo,
+    accept: AcceptArgs,
+) -> Result<RunDir, Failure> {
+    let StoredRun { dir, meta } = run;
+    let now = host::clock::now();
+    let new = RunDir::create(&places.runs, &project_of(&meta.fork.path), now).or_machine()?;
+    link_folder(&dir.repo(), &new.repo()).await.map_err(workspace_failure)?;
+    let fork = renew_addresses(&meta.fork, find_push_url(repo).await?);
+    let plan = load_plan(dir).map_err(ForkRun::failure)?;
+    let mut secrets = plan.key.values().unwrap_or_default();
+    secrets.extend(ForgePlan::find(&fork.forge, &places.config)?.token);
+    let mut product = ForkRecord {
+        fork,
+        publishes: Some(meta.publishes.clone().unwrap_or_else(|| dir.id().clone())),
+        resumed_from: None,
+        ..meta.product.clone()
+    };
+    accept.apply(&mut product.settings);
+    let is_verified = meta.verdict == Some(Verdict::Publish);
+    let record = ForkRunRecord {
+        run: new.id().clone(),
+        phase: if is_verified { Phase::Checked } else { Phase::Imported },
+        started_at: now,
+        finished_at: None,
+        verdict: meta.verdict.clone().filter(|_| is_verified),
+        publication: None,
+        exit_status: None,
+        operations_head: None,
+        product,
+        ..meta.clone()
+    };
+    save_args(&load_args(dir)?, &new)?;
+    create::<ForkRun<'_>>(&new, &record, &plan, &secrets).map_err(ForkRun::failure)?;
+    Ok(new)
+}
+
+/// The addresses as they are now: a wrong one may be the reason why the commit was not published.
+fn renew_addresses(fork: &Fork, push: String) -> Fork {
+    let is_derived = fork.forge == fork.push_url() || fork.forge == fork.origin;
+    let forge = if is_derived { push.clone() } else { fork.forge.clone() };
+    Fork { push: Some(push), forge, ..fork.clone() }
+}
+
+impl ForkRun<'_> {
+    /// Gathers the evidence about the commit of a run that is to be judged again, by the rules of today.
+    pub(crate) async fn gather_again(&mut self) -> Result<(), Failure> {
+        if self.run.record.phase != Phase::Imported {
+            return Ok(());
+        }
+        let Some(tip) = self.run.record.tip() else { return Ok(()) };
+        let repo = self.run.import_repo(&self.repo);
+        let by_host = self.run.record.merged_alone;
+        let identity = if by_host { HOST_IDENTITY } else { AGENT_IDENTITY };
+        gather_evidence(self, &repo, &tip, identity).await
+    }
+
+    /// Accepts findings in a run that is not closed. A verdict that they led to is made again.
+    pub(crate) fn accept(&mut self, accept: AcceptArgs) {
+        if !accept.is_given() {
+            return;
+        }
+        let record = &mut self.run.record;
+        accept.apply(&mut record.product.settings);
+        let is_refused = record.verdict.as_ref().is_some_and(|it| *it != Verdict::Publish);
+        if is_refused && record.phase > Phase::Imported && record.tip().is_some() {
+            (record.phase, record.verdict, record.product.check) = (Phase::Imported, None, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_the_user_gave_is_kept_and_a_derived_one_follows_origin() {
+        let fork = |forge: &str, push: Option<&str>| Fork {
+            path: "/fork".into(),
+            origin: "https://old.example/me/fork".to_owned(),
+            push: push.map(str::to_owned),
+            upstream: "https://up.example/fork".to_owned(),
+            branch: model::id::BranchName::parse("main").unwrap(),
+            forge: forge.to_owned(),
+        };
+        let new = "https://new.example/me/fork";
+        let forge = |fork: Fork| renew_addresses(&fork, new.to_owned()).forge;
+        assert_eq!(forge(fork("https://old.example/me/fork", None)), new);
+        assert_eq!(
+            forge(fork("ssh://old.example/me/fork", Some("ssh://old.example/me/fork"))),
+            new
+        );
+        assert_eq!(forge(fork("https://given.example/a/b", None)), "https://given.example/a/b");
+    }
+}
