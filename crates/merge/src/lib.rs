@@ -8,6 +8,7 @@
 //! - [`resolver`] resolves conflicts without a model, with a receipt for each, and writes briefs for the rest
 //! - [`own`] lists the files in which the fork differs from its merge base with upstream
 //! - [`pattern`] matches paths by gitignore-like patterns
+//! - [`test_names`] accounts for the tests of both sides by name: missing, skipped or weakened in the result
 //! - [`three`] merges sequences of lines and of tokens
 //!
 //! The products decide whether a loss stops a run and who resolves an open conflict.
@@ -21,4 +22,5 @@ pub mod path;
 pub mod pattern;
 pub mod rebase;
 pub mod resolver;
+pub mod test_names;
 pub mod three;

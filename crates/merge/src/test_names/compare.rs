@@ -1,0 +1,291 @@
+//! Decides what became of each test, from the tests of the four trees.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use test_parser::{Condition, Test, TestName};
+
+use super::{TestAccount, TestFinding, TestsByPath};
+use crate::path::TreePath;
+
+/// A test in each of the trees that have it.
+#[derive(Clone, Copy)]
+struct Versions<'a> {
+    base: Option<&'a Test>,
+    ours: Option<&'a Test>,
+    theirs: Option<&'a Test>,
+}
+
+/// Accounts for the tests of the fork (`ours`) and of upstream (`theirs`) in the result, given those of their merge base. All
+/// four must have the same paths.
+pub fn missing_tests(
+    base: &TestsByPath,
+    ours: &TestsByPath,
+    theirs: &TestsByPath,
+    result: &TestsByPath,
+) -> TestAccount {
+    let mut account = TestAccount::default();
+    let mut moved = moved_tests(ours, theirs, result);
+    for (path, name) in names(ours).chain(names(theirs)).collect::<BTreeSet<_>>() {
+        let versions = Versions {
+            base: test_at(base, path, name),
+            ours: test_at(ours, path, name),
+            theirs: test_at(theirs, path, name),
+        };
+        let here = test_at(result, path, name);
+        let Some(now) = here.or_else(|| take_moved(&mut moved, name)) else {
+            if let Some(side) = versions.wanted_by() {
+                account.missing.push(finding(path, name, side.to_owned()));
+            }
+            continue;
+        };
+        if let Some(condition) = versions.new_condition(now) {
+            account.skipped.push(finding(path, name, condition.to_string()));
+        }
+        account.weakened.extend(versions.weakness(now).map(|note| finding(path, name, note)));
+    }
+    account
+}
+
+fn names(tests: &TestsByPath) -> impl Iterator<Item = (&TreePath, &TestName)> {
+    tests.iter().flat_map(|(path, tests)| tests.keys().map(move |name| (path, name)))
+}
+
+fn test_at<'a>(tests: &'a TestsByPath, path: &TreePath, name: &TestName) -> Option<&'a Test> {
+    tests.get(path)?.get(name)
+}
+
+fn finding(path: &TreePath, name: &TestName, note: String) -> TestFinding {
+    TestFinding { path: path.clone(), name: name.to_string(), note }
+}
+
+/// Tests of the result at paths where neither side has them: they may have come from elsewhere.
+fn moved_tests<'a>(
+    ours: &TestsByPath,
+    theirs: &TestsByPath,
+    result: &'a TestsByPath,
+) -> BTreeMap<&'a TestName, Vec<&'a Test>> {
+    let mut moved: BTreeMap<&TestName, Vec<&Test>> = BTreeMap::new();
+    for (path, name) in names(result) {
+        let known = [ours, theirs].iter().any(|side| test_at(side, path, name).is_some());
+        if let Some(test) = test_at(result, path, name).filter(|_| !known) {
+            moved.entry(name).or_default().push(test);
+        }
+    }
+    moved
+}
+
+/// Each moved test stands for one that is gone.
+fn take_moved<'a>(
+    moved: &mut BTreeMap<&TestName, Vec<&'a Test>>,
+    name: &TestName,
+) -> Option<&'a Test> {
+    moved.get_mut(name)?.pop()
+}
+
+impl Versions<'_> {
+    /// The side whose test has to be in the result. One that the other side removed need not be.
+    fn wanted_by(&self) -> Option<&'static str> {
+        match (self.base, self.ours, self.theirs) {
+            (_, Some(_), Some(_)) => Some("of both sides"),
+            (None, Some(_), None) => Some("of the fork"),
+            (None, None, Some(_)) => Some("of upstream"),
+            (Some(_), _, _) | (None, None, None) => None,
+        }
+    }
+
+    /// A condition of the result that no side brings, unless a side has the test skipped anyway.
+    fn new_condition<'t>(&self, now: &'t Test) -> Option<&'t Condition> {
+        let expected = self.expected_conditions();
+        if expected.iter().any(|condition| matches!(condition, Condition::Never(_))) {
+            return None;
+        }
+        now.conditions.iter().find(|condition| !expected.contains(condition))
+    }
+
+    /// The conditions that both sides have, and those that one of them added.
+    fn expected_conditions(&self) -> BTreeSet<&Condition> {
+        let of = |test: Option<&'_ Test>| -> BTreeSet<Condition> {
+            test.map(|test| test.conditions.clone()).unwrap_or_default()
+        };
+        let base = of(self.base);
+        let all = [self.ours, self.theirs].into_iter().flatten().flat_map(|test| &test.conditions);
+        let on = |side: Option<&Test>, condition: &Condition| {
+            side.is_none_or(|test| test.conditions.contains(condition))
+        };
+        let both = |condition: &Condition| on(self.ours, condition) && on(self.theirs, condition);
+        all.filter(|condition| both(condition) || !base.contains(condition)).collect()
+    }
+
+    /// What a test asserts less than its sides do together, in a few words.
+    fn weakness(&self, now: &Test) -> Option<String> {
+        let sides = || [self.ours, self.theirs].into_iter().flatten();
+        let expected = self.expected_assertions();
+        let total: usize = expected.values().sum();
+        let kept: usize = expected
+            .iter()
+            .map(|(text, count)| now.assertions.get(*text).copied().unwrap_or(0).min(*count))
+            .sum();
+        let left: usize = now.assertions.values().sum();
+        let is_one_sides = sides().any(|side| side.body == now.body);
+        let is_shorter = sides().all(|side| now.tokens < side.tokens);
+        match (total, left) {
+            (1.., 0) => Some(format!("none of its {total} assertions is left")),
+            _ if kept < total => {
+                Some(format!("{} of {total} assertions are gone or changed", total - kept))
+            }
+            _ if is_shorter && !is_one_sides => Some("shorter than on either side".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Each assertion as often as a merge of the two sides would have it.
+    fn expected_assertions(&self) -> BTreeMap<&str, usize> {
+        let sides = || [self.ours, self.theirs].into_iter().flatten();
+        let texts: BTreeSet<&str> =
+            sides().flat_map(|test| test.assertions.keys().map(String::as_str)).collect();
+        let count = |test: Option<&Test>, text: &str| {
+            test.map(|test| test.assertions.get(text).copied().unwrap_or(0))
+        };
+        let expected = |text: &str| {
+            let base = count(self.base, text).unwrap_or(0);
+            match (count(self.ours, text), count(self.theirs, text)) {
+                (Some(ours), Some(theirs)) if ours == base => theirs,
+                (Some(ours), Some(theirs)) if theirs == base => ours,
+                (Some(ours), Some(theirs)) => ours.max(theirs),
+                (Some(one), None) | (None, Some(one)) => one,
+                (None, None) => 0,
+            }
+        };
+        texts.into_iter().map(|text| (text, expected(text))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_parser::{ParsedTests, parse_tests};
+
+    use super::*;
+
+    /// Tests of one Rust file in a tree; `None` if the tree has no such file.
+    fn tree(path: &str, text: Option<&str>) -> TestsByPath {
+        let parsed = text.map(|text| parse_tests(path.as_bytes(), text.as_bytes()));
+        let tests = match parsed {
+            Some(ParsedTests::Tests(tests)) => tests,
+            None => test_parser::Tests::new(),
+            Some(other) => panic!("{other:?}"),
+        };
+        [(TreePath::new(path.as_bytes()), tests)].into()
+    }
+
+    /// Compares `missing`, `skipped` and `weakened`, each as names.
+    #[track_caller]
+    fn check(texts: [&str; 4], expected: [&[&str]; 3]) {
+        let [base, ours, theirs, result] = texts.map(|text| tree("a.rs", Some(text)));
+        let account = missing_tests(&base, &ours, &theirs, &result);
+        let names = |list: &[TestFinding]| -> Vec<String> {
+            list.iter().map(|finding| finding.name.clone()).collect()
+        };
+        let found = [&account.missing, &account.skipped, &account.weakened].map(|it| names(it));
+        assert_eq!(
+            found,
+            expected.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            "{account:?}"
+        );
+    }
+
+    const A: &str = "#[test] fn a() { assert!(x); } ";
+    const B: &str = "#[test] fn b() { assert!(y); } ";
+    const C: &str = "#[test] fn c() { assert!(z); } ";
+
+    #[test]
+    fn the_tests_of_both_sides_are_in_an_honest_merge() {
+        let all = [A, B, C].concat();
+        check([A, &[A, B].concat(), &[A, C].concat(), &all], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn a_test_of_either_side_that_is_gone_is_named() {
+        let (ours, theirs) = ([A, B].concat(), [A, C].concat());
+        check([A, &ours, &theirs, &theirs], [&["b"], &[], &[]]);
+        check([A, &ours, &theirs, &ours], [&["c"], &[], &[]]);
+        check([A, &ours, &theirs, ""], [&["a", "b", "c"], &[], &[]]);
+    }
+
+    #[test]
+    fn a_test_that_one_side_removed_or_renamed_may_go() {
+        check([&[A, B].concat(), A, &[A, B].concat(), A], [&[], &[], &[]]);
+        check([&[A, B].concat(), &[A, B].concat(), A, A], [&[], &[], &[]]);
+        check([A, B, A, B], [&[], &[], &[]]);
+        check([A, &[A, C].concat(), B, &[B, C].concat()], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn a_test_that_stops_to_run_is_named_unless_a_side_stopped_it() {
+        let off = "#[test] #[ignore] fn a() { assert!(x); } ";
+        check([A, A, A, off], [&[], &["a"], &[]]);
+        check([A, A, off, off], [&[], &[], &[]]);
+        check([A, off, A, off], [&[], &[], &[]]);
+        check([off, A, off, off], [&[], &["a"], &[]]);
+        check(["", A, "", off], [&[], &["a"], &[]]);
+        let never = "#[test] #[cfg(feature = \"never\")] fn a() { assert!(x); } ";
+        check([A, A, A, never], [&[], &["a"], &[]]);
+        check([never, never, never, never], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn a_test_that_asserts_less_or_something_else_is_named() {
+        let two = "#[test] fn a() { assert!(x); assert!(y); } ";
+        for weaker in [
+            "#[test] fn a() { assert!(x); } ",
+            "#[test] fn a() { } ",
+            "#[test] fn a() { assert!(x); assert!(true); } ",
+            "#[test] fn a() { assert!(x); // assert!(y);\n } ",
+            "#[test] fn a() { assert!(x); if false { assert!(y); } } ",
+        ] {
+            check([A, two, A, weaker], [&[], &[], &["a"]]);
+            check([two, two, two, weaker], [&[], &[], &["a"]]);
+        }
+        check([two, two, A, A], [&[], &[], &[]]);
+        check([A, two, A, two], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn assertions_of_both_sides_are_merged_like_lines() {
+        let ours = "#[test] fn a() { assert!(x); assert!(o); } ";
+        let theirs = "#[test] fn a() { assert!(t); assert!(x); } ";
+        let both = "#[test] fn a() { assert!(t); assert!(x); assert!(o); } ";
+        check([A, ours, theirs, both], [&[], &[], &[]]);
+        check([A, ours, theirs, ours], [&[], &[], &["a"]]);
+        let changed = "#[test] fn a() { assert!(t); } ";
+        check([A, A, changed, changed], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn a_body_shorter_than_on_either_side_needs_a_look() {
+        let calls = "#[test] fn a() { one(); two(); three(); } ";
+        check([calls, calls, calls, "#[test] fn a() { one(); } "], [&[], &[], &["a"]]);
+    }
+
+    #[test]
+    fn a_test_that_moved_to_another_file_is_not_missing() {
+        let at = |one: Option<&str>, other: Option<&str>| {
+            let mut both = tree("a.rs", one);
+            both.extend(tree("b.rs", other));
+            both
+        };
+        let moved = missing_tests(
+            &at(Some(A), None),
+            &at(Some(&[A, B].concat()), None),
+            &at(None, Some(A)),
+            &at(None, Some(&[A, B].concat())),
+        );
+        assert_eq!(moved, TestAccount::default());
+        let lost = missing_tests(
+            &at(Some(A), None),
+            &at(Some(&[A, B].concat()), None),
+            &at(None, Some(A)),
+            &at(None, Some(A)),
+        );
+        assert_eq!(lost.missing.len(), 1, "{lost:?}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Reads the tests of the files that a merge could have changed, with a constant number of git calls for some hundred files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::git::{ChangedEntry, GitError, SealedRepo, TreeEntry};
+use model::id::Sha;
+use test_parser::{ParsedTests, Tests, is_source, parse_tests};
+
+use super::compare::missing_tests;
+use super::{TestAccount, TestsByPath};
+use crate::contract::ContractEnds;
+use crate::path::TreePath;
+
+/// Files whose contents are in memory at once.
+const CHUNK: usize = 200;
+
+/// Bytes of a file that are read. The parser refuses files before that.
+const FILE_CAP: usize = 2 << 20;
+
+const MODE_KIND: u32 = 0o170_000;
+const MODE_FILE: u32 = 0o100_000;
+
+/// A path with its entry in each tree: merge base, fork, upstream, result.
+struct Entries {
+    path: Vec<u8>,
+    trees: [Option<TreeEntry>; 4],
+}
+
+/// Accounts for the tests of both sides. Files that are merged by taking the only side that changed them are not read.
+pub async fn observe(repo: &SealedRepo, ends: &ContractEnds) -> Result<TestAccount, GitError> {
+    let open = open_files(repo, ends).await?;
+    let mut trees: [TestsByPath; 4] = Default::default();
+    let mut unread = Vec::new();
+    for chunk in open.chunks(CHUNK) {
+        let contents = read_contents(repo, chunk).await?;
+        for entries in chunk {
+            match parse_versions(entries, &contents) {
+                Some(versions) => {
+                    for (tree, tests) in trees.iter_mut().zip(versions) {
+                        tree.insert(TreePath::new(entries.path.as_slice()), tests);
+                    }
+                }
+                None => unread.push(TreePath::new(entries.path.as_slice())),
+            }
+        }
+    }
+    let [base, ours, theirs, result] = &trees;
+    Ok(TestAccount { unread, ..missing_tests(base, ours, theirs, result) })
+}
+
+async fn open_files(repo: &SealedRepo, ends: &ContractEnds) -> Result<Vec<Entries>, GitError> {
+    let ContractEnds { merge_base, base, upstream, tip } = ends;
+    let fork = by_path(repo.changed_entries(merge_base, base).await?);
+    let theirs = by_path(repo.changed_entries(merge_base, upstream).await?);
+    let result = by_path(repo.changed_entries(base, tip).await?);
+    let paths: BTreeSet<&Vec<u8>> = fork.keys().chain(theirs.keys()).chain(result.keys()).collect();
+    let entries = paths.into_iter().filter(|path| is_source(path)).map(|path| {
+        let changed = [fork.get(path), theirs.get(path), result.get(path)];
+        let ancestor = changed.iter().flatten().next().and_then(|change| old_entry(change));
+        let [ours, upstream, tip] = changed;
+        let ours = ours.map_or_else(|| ancestor.clone(), new_entry);
+        let upstream = upstream.map_or_else(|| ancestor.clone(), new_entry);
+        let tip = tip.map_or_else(|| ours.clone(), new_entry);
+        Entries { path: path.clone(), trees: [ancestor, ours, upstream, tip] }
+    });
+    Ok(entries.filter(|entries| !entries.is_trivial()).collect())
+}
+
+fn by_path(entries: Vec<ChangedEntry>) -> BTreeMap<Vec<u8>, ChangedEntry> {
+    entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect()
+}
+
+fn old_entry(change: &ChangedEntry) -> Option<TreeEntry> {
+    change.old.clone().map(|id| TreeEntry { mode: change.old_mode, id })
+}
+
+fn new_entry(change: &ChangedEntry) -> Option<TreeEntry> {
+    change.new.clone().map(|id| TreeEntry { mode: change.new_mode, id })
+}
+
+impl Entries {
+    /// True if the result is the version of the only side that changed the file, or of both.
+    fn is_trivial(&self) -> bool {
+        let [base, ours, theirs, result] = &self.trees;
+        (ours == base && result == theirs)
+            || (theirs == base && result == ours)
+            || (ours == theirs && result == ours)
+    }
+
+    fn files(&self) -> impl Iterator<Item = &Sha> {
+        let files = self.trees.iter().flatten().filter(|entry| entry.mode & MODE_KIND == MODE_FILE);
+        files.map(|entry| &entry.id)
+    }
+}
+
+async fn read_contents(
+    repo: &SealedRepo,
+    chunk: &[Entries],
+) -> Result<BTreeMap<Sha, Vec<u8>>, GitError> {
+    let ids: BTreeSet<&Sha> = chunk.iter().flat_map(Entries::files).collect();
+    let ids: Vec<Sha> = ids.into_iter().cloned().collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let blobs = repo.read_blobs(&ids, FILE_CAP).await?;
+    Ok(ids.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect())
+}
+
+/// The tests of all versions; `None` if those of a side cannot be read. A result that cannot be read while its sides can has
+/// none: otherwise a file could be made unreadable to hide that its tests are gone.
+fn parse_versions(entries: &Entries, contents: &BTreeMap<Sha, Vec<u8>>) -> Option<[Tests; 4]> {
+    let parse = |entry: &Option<TreeEntry>| {
+        let content = entry.as_ref().and_then(|entry| contents.get(&entry.id));
+        match content.map(|bytes| parse_tests(&entries.path, bytes)) {
+            Some(ParsedTests::Tests(tests)) => Some(tests),
+            Some(ParsedTests::Unreadable) => None,
+            Some(ParsedTests::NotSource) | None => Some(Tests::new()),
+        }
+    };
+    let [base, ours, theirs, result] = &entries.trees;
+    Some([parse(base)?, parse(ours)?, parse(theirs)?, parse(result).unwrap_or_default()])
+}
