@@ -7,7 +7,7 @@ FORKLIFT = target/debug/forklift
 # Every part that the suites without a container engine use.
 PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
 
-.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge install
+.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -70,6 +70,9 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 
 bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many conflicts are resolved, and how often as people did
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-merge
+
+bench-verdict: ## Judge honest merges of public forks (CLONES=folder LIST=file) or of generated ones, and dishonest variants of them
+	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-verdict
 
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo

@@ -1,18 +1,19 @@
 //! Reads the list and the clones: every merge made again, with what people made of it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use host::git::{ObjectFormat, PastMerge, SealedRepo};
 use merge::resolver::knowledge::Knowledge;
-use merge::resolver::replay::MergeFacts;
+use merge::resolver::replay::{MergeFacts, observe_merge};
 use merge::resolver::scorer::Scorer;
 use merge::resolver::table::Table;
 use model::id::Sha;
 use serde::Deserialize;
 
-use crate::stand_in;
+use crate::clone::find_objects;
+use crate::stand_in::with_stand_ins;
 
 /// The newest merges of a fork that are tried.
 const MERGES_CAP: usize = 300;
@@ -75,7 +76,8 @@ async fn load_fork(name: &str, objects: &Path, rows: impl Iterator<Item = &Row>)
     for row in rows {
         let [ours, theirs] = row.parents.clone();
         let merge = PastMerge { sha: row.merge.clone(), ours, theirs };
-        match stand_in::observe(&repo, scratch.path(), &merge).await {
+        let observe = async || observe_merge(&repo, &merge).await;
+        match with_stand_ins(scratch.path(), observe).await {
             Ok(facts) => {
                 merges.push(Past { sha: merge.sha, score_time: time_scoring(&facts), facts });
             }
@@ -96,16 +98,4 @@ fn time_scoring(facts: &MergeFacts) -> Duration {
         std::hint::black_box(scorer.score(conflict));
     }
     started.elapsed()
-}
-
-/// A bare clone or one with a work tree, by its whole name with a plus for the slash, or by its short one.
-fn find_objects(clones: &Path, name: &str) -> Option<PathBuf> {
-    let short = name.rsplit('/').next().unwrap_or(name);
-    let flat = name.replace('/', "+");
-    let folders = [format!("{flat}.git"), flat, short.to_owned(), format!("{short}.git")];
-    let inner = ["objects", ".git/objects", "repo/objects", "repo/.git/objects"];
-    folders
-        .iter()
-        .flat_map(|folder| inner.iter().map(move |inner| clones.join(folder).join(inner)))
-        .find(|objects| objects.is_dir())
 }

@@ -9,6 +9,7 @@
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
 
+mod clone;
 mod fit;
 mod load;
 mod others;

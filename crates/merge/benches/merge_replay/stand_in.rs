@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use host::git::{GitError, PastMerge, SealedRepo};
-use merge::resolver::replay::{MergeFacts, observe_merge};
+use host::git::GitError;
 use sha2::{Digest, Sha256};
 use testkit::Repo;
 
@@ -13,19 +12,18 @@ use testkit::Repo;
 const MOST: usize = 60;
 const BLOCKS: u8 = 40;
 
-/// Makes a merge again, with stand-ins for what is missing.
-pub(crate) async fn observe(
-    repo: &SealedRepo,
+/// Asks git again and again, with a stand-in for each object that it misses in the repository `host.git` of the folder.
+pub(crate) async fn with_stand_ins<T>(
     scratch: &Path,
-    merge: &PastMerge,
-) -> Result<MergeFacts, GitError> {
+    ask: impl AsyncFn() -> Result<T, GitError>,
+) -> Result<T, GitError> {
     for _ in 0..MOST {
-        match observe_merge(repo, merge).await {
+        match ask().await {
             Err(error) if let Some(id) = missing(&error.to_string()) => stand_in(scratch, &id),
             seen => return seen,
         }
     }
-    observe_merge(repo, merge).await
+    ask().await
 }
 
 /// The object that git names when it stops.

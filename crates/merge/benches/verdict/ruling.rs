@@ -1,0 +1,71 @@
+//! What the host says of a result: refusals, and what a person is shown first.
+
+use host::git::{CommitDraft, GitError, GitIdentity, SealedRepo};
+use jiff::Timestamp;
+use merge::contract::{
+    Contract, ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
+};
+use merge::path::TreePath;
+use merge::pattern::PathPatterns;
+use model::id::Sha;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ruling {
+    /// Reasons why the result is refused.
+    pub(crate) refusals: Vec<String>,
+    pub(crate) shown: Vec<Shown>,
+}
+
+/// A path that a person is asked to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) path: TreePath,
+    pub(crate) words: String,
+}
+
+impl Ruling {
+    /// Words about any of these paths.
+    pub(crate) fn words_about(&self, paths: &[Vec<u8>]) -> Vec<&str> {
+        let is_about = |shown: &&Shown| paths.iter().any(|path| path == shown.path.as_bytes());
+        let about = self.shown.iter().filter(is_about).map(|shown| shown.words.as_str());
+        about.filter(|words| !words.is_empty()).collect()
+    }
+}
+
+/// Judges a result. Each judge adds what it has to say.
+pub(crate) async fn rule(repo: &SealedRepo, ends: &ContractEnds) -> Result<Ruling, GitError> {
+    let bounds = ContractBounds::default();
+    let mut ruling = Ruling::default();
+    let facts = observe_contract(repo, ends, &PathPatterns::default(), bounds).await?;
+    add_contract(&mut ruling, &judge_contract(&facts));
+    Ok(ruling)
+}
+
+fn add_contract(ruling: &mut Ruling, contract: &Contract) {
+    for row in &contract.paths {
+        let words = format!("{}: {}", row.state.as_str(), row.detail);
+        match row.state {
+            ContractStatus::Lost => ruling.refusals.push(format!("{words} ({})", row.path)),
+            ContractStatus::Changed => ruling.shown.push(Shown { path: row.path.clone(), words }),
+            ContractStatus::Kept | ContractStatus::Superseded => {}
+        }
+    }
+    let lost = contract.commits.iter().filter(|commit| commit.state == ContractStatus::Lost);
+    ruling.refusals.extend(lost.map(|commit| {
+        format!("lost: a commit of the fork ({} {})", commit.sha.short(), commit.subject)
+    }));
+}
+
+/// Makes a merge commit of a variant's tree.
+pub(crate) async fn commit_variant(
+    repo: &SealedRepo,
+    ends: &ContractEnds,
+    tree: &Sha,
+) -> Result<Sha, GitError> {
+    let identity = GitIdentity { name: "Bot".into(), email: "bot@example.com".into() };
+    let parents = [ends.base.clone(), ends.upstream.clone()];
+    let when = Timestamp::UNIX_EPOCH;
+    let message = "merge\n";
+    repo.commit_tree(CommitDraft { tree, parents: &parents, identity: &identity, when, message })
+        .await
+}
