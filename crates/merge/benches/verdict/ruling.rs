@@ -2,6 +2,7 @@
 
 use host::git::{CommitDraft, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
+use merge::account::{DropRules, judge_account, observe_account};
 use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
 };
@@ -38,6 +39,11 @@ pub(crate) async fn rule(repo: &SealedRepo, ends: &ContractEnds) -> Result<Rulin
     let mut ruling = Ruling::default();
     let facts = observe_contract(repo, ends, &PathPatterns::default(), bounds).await?;
     add_contract(&mut ruling, &judge_contract(&facts));
+    let account = observe_account(repo, ends, &DropRules::default(), bounds).await?;
+    let judged = judge_account(&account);
+    ruling.refusals.extend(judged.upstream_dropped);
+    let looks = judged.looks.into_iter();
+    ruling.shown.extend(looks.map(|look| Shown { path: look.path, words: look.what }));
     Ok(ruling)
 }
 
