@@ -60,7 +60,8 @@ impl Pump {
     ) -> io::Result<(Self, PumpSignals)> {
         let out = match output {
             BoxOutput::Log { cap } => {
-                Sink::Log(LogWriter::new(create(stdout)?, cap, Arc::clone(redactor)))
+                let log = LogWriter::new(create(stdout)?, cap, Arc::clone(redactor));
+                Sink::Log(log.with_segments(stdout))
             }
             BoxOutput::Exact { cap } => Sink::Exact { file: create(stdout)?, left: cap },
         };

@@ -216,3 +216,13 @@ fn a_log_is_shown_and_followed_to_its_end() {
     let shown = person.hermetic.run(&mut person.forklift(&["log", &name]));
     assert_eq!(shown.stdout, followed.stdout);
 }
+
+/// The log keeps its start and its end, and the end has the agent's last word.
+#[test]
+fn an_agent_that_prints_more_than_a_log_keeps_is_published() {
+    let Some(person) = Person::new() else { return };
+    let talk = "[[step]]\nrun = \"yes 'a line that says little' | head -c 20000000\"\n";
+    let output = person.run(&format!("{talk}{MERGE}"), &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.published().len(), 1);
+}

@@ -12,6 +12,7 @@ mod handle;
 mod log;
 mod pump;
 mod run;
+mod segment;
 mod spawn;
 
 use std::io;
@@ -24,9 +25,10 @@ pub use attached::run_attached;
 pub use detached::{become_session_leader, spawn_detached, spawn_detached_with, take_handed_over};
 pub use group::signal_group;
 pub use handle::{ProcessHandle, send_signal};
-pub use log::{LogSummary, LogWriter};
+pub use log::{LogSummary, LogWriter, parse_left_out};
 pub use run::{Leftovers, LogOutput, ProcessOutput, RunLimits, run, run_to_log, run_with_input};
 pub use rustix::process::Signal;
+pub use segment::{LogSegment, find_segments};
 pub use spawn::{ChildOptions, Group, RunAs, spawn_child};
 
 pub(crate) use run::{StdinSource, run_spec};
