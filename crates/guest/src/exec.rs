@@ -12,7 +12,7 @@ use std::process::Command;
 use guest::config::RlimitSpec;
 use nix::sys::signal::SigSet;
 
-use crate::{GuestError, complain, limit, spawn};
+use crate::{GuestError, complain, limit, spawn, visible};
 
 /// The first argument that selects this role.
 pub(crate) const ROLE: &str = "exec";
@@ -61,6 +61,7 @@ pub(crate) fn run(session: SessionKind, limits: &str, program: &str, args: &[OsS
 fn prepare(session: SessionKind, limits: &str) -> Result<(), GuestError> {
     let limits: RlimitSpec = serde_json::from_str(limits).map_err(GuestError::new)?;
     limit::set(&limits)?;
+    visible::stay_visible()?;
     SigSet::empty().thread_set_mask().map_err(GuestError::could_not("clear the signal mask"))?;
     // A group leader cannot start a session; it already has a group of its own, which is what matters.
     rustix::process::setsid().ok();

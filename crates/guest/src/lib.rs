@@ -4,6 +4,7 @@
 //! types of the files and lines that cross the boundary, so that host crates can link it without the program.
 
 pub mod config;
+pub mod link;
 pub mod script;
 pub mod terminal;
 

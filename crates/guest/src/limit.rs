@@ -13,6 +13,7 @@ pub(crate) fn set(wanted: &RlimitSpec) -> Result<RlimitSpec, GuestError> {
         fsize: set_one("fsize", Resource::Fsize, wanted.fsize)?,
         core: set_one("core", Resource::Core, Some(wanted.core))?.unwrap_or(wanted.core),
         address_space: set_one("as", Resource::As, wanted.address_space)?,
+        msgqueue: set_one("msgqueue", Resource::Msgqueue, wanted.msgqueue)?,
         cpu_secs: set_one("cpu", Resource::Cpu, wanted.cpu_secs)?,
     })
 }

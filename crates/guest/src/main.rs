@@ -6,6 +6,7 @@ mod init;
 mod limit;
 mod play;
 mod spawn;
+mod visible;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;

@@ -7,6 +7,7 @@
 //! this one crate.
 
 mod async_fd;
+pub mod cgroup;
 pub mod chain;
 pub mod clock;
 pub mod cpu;

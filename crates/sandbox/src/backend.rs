@@ -39,14 +39,25 @@ pub trait BoxControl {
     /// Ends the whole box, at once and with certainty.
     fn kill(&self) -> impl Future<Output = Result<(), SandboxError>>;
 
-    /// Resident memory of the box, where the watchdog has to enforce the limit; `None` where the kernel does.
-    fn memory_bytes(&self) -> Option<u64>;
+    /// Memory of the box; `None` where the engine limits it and says so at the end.
+    fn memory(&self) -> impl Future<Output = Option<MemoryUse>>;
+
+    /// First process of the box, by its id on this host; `None` where it cannot be observed.
+    fn init_pid(&self) -> impl Future<Output = Option<i32>>;
 
     /// Processor time of all processes in the box; `None` where it cannot be observed.
     fn cpu_time(&self) -> impl Future<Output = Option<Duration>>;
 
     /// Removes the backend's own remains of an ended box.
     fn remove(&self) -> impl Future<Output = Result<(), SandboxError>>;
+}
+
+/// Memory of a box at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryUse {
+    Bytes(u64),
+    /// Over the limit: the kernel has killed a process for it, or a process keeps what it holds from being counted.
+    Exceeded,
 }
 
 /// Output of a box, each stream in its own order.
@@ -66,9 +77,10 @@ pub enum OutputChunk {
 pub enum BoxExit {
     /// The guest ended with this status, which is the agent's unless the guest reported otherwise.
     Exited(i32),
-    Signalled(i32),
     /// The kernel killed it.
     OutOfMemory,
+    /// The guest was killed, and neither the agent nor this program can have done it.
+    KilledOutside(String),
     /// The backend lost sight of it.
     Lost(String),
 }

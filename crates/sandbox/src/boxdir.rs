@@ -16,6 +16,9 @@ const GUEST_PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bottle-gu
 /// Seconds by which the guest's own timer trails the host's deadline: it only matters when the host is gone.
 const BACKSTOP_SECS: u64 = 30;
 
+/// Bytes in POSIX message queues: the kernel's default, which a host may have raised.
+const MESSAGE_QUEUE_BYTES: u64 = 819_200;
+
 /// The program that every box starts with, for statements about it.
 pub fn guest_program() -> &'static [u8] {
     GUEST_PROGRAM
@@ -74,11 +77,13 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
             nproc,
             nofile: Some(limits.open_files),
             fsize: Some(limits.file_bytes),
+            msgqueue: Some(MESSAGE_QUEUE_BYTES),
             ..RlimitSpec::default()
         },
         relays: spec.relays.iter().map(relay).collect(),
         terminal: spec.terminal.map(terminal),
         probe_addresses: spec.probe_addresses.clone(),
+        link_on_stdin: backend == BackendKind::Bwrap,
         // Shorter than the host's own grace, so that the guest can still tidy up.
         grace_ms: spec.grace_ms.saturating_sub(spec.grace_ms / 4),
         ..GuestConfig::new(spec.argv.clone(), &spec.cwd, spec.deadline_secs + BACKSTOP_SECS)

@@ -1,7 +1,9 @@
 //! Supervision of one box from its first process to its last: the deadline, the watchdogs, the signals from outside
 //! and the kill ladder.
 
+use std::cell::Cell;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +15,13 @@ use model::redact::Redactor;
 use model::verdict::Ended;
 use sandbox::backend::{Backend, BoxControl, BoxExit, Started};
 use sandbox::error::SandboxError;
-use sandbox::spec::BoxSpec;
+use sandbox::spec::{BoxSpec, MIB};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::egress::{EgressServer, EgressServerError};
 use super::output::{OutputCount, Pump, PumpSignals};
 use super::watch::{
-    DiskScan, LastOutput, begin_disk_scan, exceeds_memory, keep_pulse, next_memory_look,
+    DiskScan, LastOutput, begin_disk_scan, find_full_folder, keep_pulse, watch_memory,
     watch_silence, watch_space,
 };
 use crate::box_dir::{BoxDir, ShimConfig};
@@ -87,7 +89,7 @@ pub(super) async fn supervise<B: Backend>(
         report: watched.report,
         output_bytes: watched.seen.bytes,
         dropped_bytes: watched.seen.dropped,
-        peak_memory_bytes: watched.peak_memory,
+        peak_memory_bytes: watched.peak_memory.get(),
         fell_silent: watched.fell_silent,
         egress: watched.egress,
     }
@@ -103,6 +105,11 @@ enum SuperviseError {
     EgressServer(#[from] EgressServerError),
     #[error("could not set the deadline")]
     Timer(#[from] ClockError),
+    #[error(
+        "too little free disk space to start a box: {folder} has {free_mib} MiB left, and {floor_mib} MiB must stay free",
+        folder = folder.display()
+    )]
+    NoSpace { folder: PathBuf, free_mib: u64, floor_mib: u64 },
 }
 
 /// Facts gathered while the box runs.
@@ -111,7 +118,7 @@ struct Watched {
     report: Option<GuestReport>,
     ready: Option<Duration>,
     seen: OutputCount,
-    peak_memory: Option<u64>,
+    peak_memory: Cell<Option<u64>>,
     fell_silent: bool,
     egress: Option<EgressReport>,
 }
@@ -125,6 +132,10 @@ impl Watched {
         stop_signals: &mut StopSignals,
     ) -> Result<Ended, SuperviseError> {
         let spec = &config.spec;
+        if let Some((folder, free)) = find_full_folder(spec) {
+            let (free_mib, floor_mib) = (free / MIB, spec.limits.free_floor_bytes / MIB);
+            return Err(SuperviseError::NoSpace { folder: folder.into(), free_mib, floor_mib });
+        }
         let box_dir = BoxDir::new(&spec.box_dir);
         let last_output = LastOutput::default();
         let (stdout, stderr) = (box_dir.stdout(spec.output), box_dir.stderr());
@@ -179,8 +190,8 @@ impl Watched {
         disk: DiskScan,
     ) -> Result<BoxExit, Cause> {
         let Reasons { stop_signals, signals, deadline } = reasons;
-        let mut space = std::pin::pin!(watch_space(spec, disk));
-        let mut pause = Duration::ZERO;
+        let mut space = std::pin::pin!(watch_space(spec, control, disk));
+        let mut memory = std::pin::pin!(watch_memory(control, &spec.limits, &self.peak_memory));
         let (mut reporting, mut exact) = (true, true);
         loop {
             tokio::select! {
@@ -189,6 +200,7 @@ impl Watched {
                 _ = stop_signals.stop.recv() => return Err(Cause::Stop),
                 _ = stop_signals.freeze.recv() => return Err(Cause::Freeze),
                 () = &mut space => return Err(Cause::Space),
+                () = &mut memory => return Err(Cause::Memory),
                 report = &mut signals.report, if reporting => {
                     reporting = false;
                     self.ready = Some(host::clock::boottime());
@@ -199,17 +211,6 @@ impl Watched {
                     if full.is_ok() {
                         return Err(Cause::Overflow);
                     }
-                }
-                () = tokio::time::sleep(pause) => {
-                    let Some(used) = control.memory_bytes() else {
-                        pause = Duration::from_secs(3600);
-                        continue;
-                    };
-                    self.peak_memory = self.peak_memory.max(Some(used));
-                    if exceeds_memory(used, &spec.limits) {
-                        return Err(Cause::Memory);
-                    }
-                    pause = next_memory_look(used, spec.limits.memory_bytes);
                 }
             }
         }
@@ -260,7 +261,7 @@ fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> 
         (None, exit) => match report {
             Some(report) if report.ready => match *exit {
                 BoxExit::Exited(code) => Ended::Exited { code },
-                BoxExit::Signalled(signal) => Ended::Signalled { signal },
+                BoxExit::KilledOutside(ref reason) => Ended::Infra { reason: reason.clone() },
                 BoxExit::OutOfMemory | BoxExit::Lost(_) => Ended::OutOfMemory,
             },
             Some(report) => Ended::Infra {
@@ -314,9 +315,17 @@ mod tests {
     #[test]
     fn the_kernels_memory_limit_and_the_watchdogs_mean_the_same() {
         assert_eq!(judge(None, &BoxExit::OutOfMemory, Some(&ready())), Ended::OutOfMemory);
-        assert_eq!(
-            judge(Some(Cause::Memory), &BoxExit::Signalled(9), Some(&ready())),
-            Ended::OutOfMemory
-        );
+        assert_eq!(judge(Some(Cause::Memory), &killed(), Some(&ready())), Ended::OutOfMemory);
+    }
+
+    #[test]
+    fn a_box_that_was_killed_from_outside_is_never_an_agents_failure() {
+        let ended = judge(None, &killed(), Some(&ready()));
+        assert_eq!(ended, Ended::Infra { reason: "killed".to_owned() });
+        assert_eq!(judge(Some(Cause::Stop), &killed(), Some(&ready())), Ended::Stopped);
+    }
+
+    fn killed() -> BoxExit {
+        BoxExit::KilledOutside("killed".to_owned())
     }
 }

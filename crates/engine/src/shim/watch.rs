@@ -1,13 +1,16 @@
 //! Watchdogs for what the kernel does not limit: the memory of a box without a control group, the disk space of workspace
 //! and harness state, and silence.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::EgressState;
-use sandbox::backend::BoxControl;
+use sandbox::backend::{BoxControl, MemoryUse};
 use sandbox::spec::{BoxLimits, BoxSpec};
 use tokio::task::JoinHandle;
 
@@ -84,11 +87,20 @@ fn has_computed(before: Duration, now: Duration, pause: Duration) -> bool {
 
 /// Memory is looked at often when it is near its limit and seldom when it is far: two hundred sleeping boxes must
 /// not keep a processor busy.
-const MEMORY_NEAR: Duration = Duration::from_millis(50);
+const MEMORY_NEAR: Duration = Duration::from_millis(20);
 const MEMORY_FAR: Duration = Duration::from_millis(400);
+
+/// Speed at which a box can fill memory, in bytes per second: the next look comes before the limit can be reached.
+const FILL_RATE: u64 = 4 << 30;
 
 /// Disk is looked at this often at most; a walk over a large tree makes the pauses longer.
 const SPACE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Free space is looked at this often between two walks.
+const FREE_PAUSE: Duration = Duration::from_millis(100);
+
+/// Part of the limit by which free space must have fallen before a walk comes early.
+const EARLY_SHARE: u64 = 32;
 
 /// After a walk that came to nothing the next one follows sooner.
 const SPACE_PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(100);
@@ -99,12 +111,30 @@ const WALK_SHARE: u32 = 20;
 /// Most entries of a walk; growth beyond it is not seen.
 const MOST_ENTRIES: u64 = 5_000_000;
 
-pub(super) fn next_memory_look(used: u64, limit: u64) -> Duration {
-    if used >= limit / 2 { MEMORY_NEAR } else { MEMORY_FAR }
+/// Waits until the box holds more memory than it may, and keeps the highest count. Where the engine limits memory it
+/// waits for ever.
+pub(super) async fn watch_memory(
+    control: &impl BoxControl,
+    limits: &BoxLimits,
+    peak: &Cell<Option<u64>>,
+) {
+    loop {
+        let used = match control.memory().await {
+            None => return std::future::pending().await,
+            Some(MemoryUse::Exceeded) => return,
+            Some(MemoryUse::Bytes(used)) => used,
+        };
+        peak.set(peak.get().max(Some(used)));
+        if used > limits.memory_bytes {
+            return;
+        }
+        tokio::time::sleep(next_memory_look(used, limits.memory_bytes)).await;
+    }
 }
 
-pub(super) fn exceeds_memory(used: u64, limits: &BoxLimits) -> bool {
-    used > limits.memory_bytes
+fn next_memory_look(used: u64, limit: u64) -> Duration {
+    let left_ms = limit.saturating_sub(used) / (FILL_RATE / 1000);
+    Duration::from_millis(left_ms).clamp(MEMORY_NEAR, MEMORY_FAR)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,37 +172,83 @@ pub(super) struct DiskScan(JoinHandle<Disk>);
 /// Begins a walk. The first one begins before the box does, or what an agent writes in its first moments would count as
 /// having been there before.
 pub(super) fn begin_disk_scan(spec: &BoxSpec) -> DiskScan {
+    begin_scan(spec, None)
+}
+
+fn begin_scan(spec: &BoxSpec, init: Option<i32>) -> DiskScan {
     let folders = [spec.workspace.clone(), spec.harness_state.clone()];
-    DiskScan(tokio::task::spawn_blocking(move || observe_disk(&folders)))
+    DiskScan(tokio::task::spawn_blocking(move || observe_disk(&folders, init)))
 }
 
 /// Waits until the disk is too full.
-pub(super) async fn watch_space(spec: &BoxSpec, mut scan: DiskScan) {
+pub(super) async fn watch_space(spec: &BoxSpec, control: &impl BoxControl, mut scan: DiskScan) {
     let mut before = None;
+    let mut init = None;
     loop {
         let begun = tokio::time::Instant::now();
         let mut pause = SPACE_PAUSE_AFTER_FAILURE;
+        let mut left = None;
         if let Ok(disk) = scan.0.await {
             let growth = disk.taken.map(|taken| taken.since(*before.get_or_insert(taken)));
             if is_full(growth.unwrap_or_default(), disk.free, &spec.limits) {
                 return;
             }
-            if growth.is_some() {
+            if let Some(growth) = growth {
                 pause = SPACE_PAUSE;
+                left = Some((disk.free, spec.limits.workspace_bytes.saturating_sub(growth.bytes)));
             }
         }
-        tokio::time::sleep((begun.elapsed() * WALK_SHARE).max(pause)).await;
-        scan = begin_disk_scan(spec);
+        let pause = (begun.elapsed() * WALK_SHARE).max(pause);
+        match left {
+            Some((free, left)) => pause_between_walks(spec, pause, free, left).await,
+            None => tokio::time::sleep(pause).await,
+        }
+        if init.is_none() {
+            init = control.init_pid().await;
+        }
+        scan = begin_scan(spec, init);
     }
 }
 
-/// The size of both folders, and the free space where the first of them is.
-fn observe_disk(folders: &[PathBuf; 2]) -> Disk {
+/// Waits for the next walk, but no longer than until the file system has lost what the box may still take.
+async fn pause_between_walks(spec: &BoxSpec, pause: Duration, free: u64, left: u64) {
+    let end = tokio::time::Instant::now() + pause;
+    let worth_a_walk = left.max(spec.limits.workspace_bytes / EARLY_SHARE);
+    while tokio::time::Instant::now() < end {
+        tokio::time::sleep(FREE_PAUSE.min(end - tokio::time::Instant::now())).await;
+        let now = host::file::free_space(&spec.workspace).unwrap_or(u64::MAX);
+        if free.saturating_sub(now) >= worth_a_walk || now < spec.limits.free_floor_bytes {
+            return;
+        }
+    }
+}
+
+/// The size of both folders with the files of the box that have no name, and the free space where the first of them is.
+fn observe_disk(folders: &[PathBuf; 2], init: Option<i32>) -> Disk {
     let taken = folders.iter().try_fold(DiskUse::default(), |sum, folder| {
         let size = host::file::tree_size(folder, MOST_ENTRIES).ok()?;
         Some(DiskUse { bytes: sum.bytes + size.bytes, entries: sum.entries + size.entries })
     });
+    let unlinked = init.map_or(0, |init| unlinked_bytes(folders, init));
+    let taken = taken.map(|taken| DiskUse { bytes: taken.bytes.saturating_add(unlinked), ..taken });
     Disk { taken, free: host::file::free_space(&folders[0]).unwrap_or(u64::MAX) }
+}
+
+/// Bytes in files of the folders' file systems that processes of the box hold open and that have no name any more.
+fn unlinked_bytes(folders: &[PathBuf; 2], init: i32) -> u64 {
+    let device = |folder: &PathBuf| std::fs::metadata(folder).ok().map(|meta| meta.dev());
+    let devices: BTreeSet<u64> = folders.iter().filter_map(device).collect();
+    let held = host::proc::observe_held(&host::proc::descendants(init));
+    let here = held.unlinked.iter().filter(|((device, _), _)| devices.contains(device));
+    here.fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+}
+
+/// Returns the folder of the box whose file system has too little free space to begin, and that space.
+pub(super) fn find_full_folder(spec: &BoxSpec) -> Option<(&Path, u64)> {
+    [spec.workspace.as_path(), &spec.harness_state].into_iter().find_map(|folder| {
+        let free = host::file::free_space(folder).ok()?;
+        (free < spec.limits.free_floor_bytes).then_some((folder, free))
+    })
 }
 
 #[cfg(test)]
@@ -191,10 +267,11 @@ mod tests {
 
     #[test]
     fn memory_is_watched_closely_only_when_it_is_near_its_limit() {
-        assert_eq!(next_memory_look(10, 100), MEMORY_FAR);
-        assert_eq!(next_memory_look(50, 100), MEMORY_NEAR);
-        assert!(!exceeds_memory(100, &limits()));
-        assert!(exceeds_memory(101, &limits()));
+        let limit = 4 << 30;
+        assert_eq!(next_memory_look(0, limit), MEMORY_FAR);
+        assert_eq!(next_memory_look(limit - (1 << 30), limit).as_millis(), 250);
+        assert_eq!(next_memory_look(limit, limit), MEMORY_NEAR);
+        assert_eq!(next_memory_look(limit + 1, limit), MEMORY_NEAR);
     }
 
     #[test]
@@ -229,7 +306,21 @@ mod tests {
     fn a_tree_that_cannot_be_measured_is_not_empty() {
         let dir = tempfile::tempdir().expect("a folder");
         let (here, gone) = (dir.path().to_path_buf(), dir.path().join("gone"));
-        assert_eq!(observe_disk(&[here.clone(), gone]).taken, None);
-        assert_eq!(observe_disk(&[here.clone(), here]).taken, Some(DiskUse::default()));
+        assert_eq!(observe_disk(&[here.clone(), gone], None).taken, None);
+        assert_eq!(observe_disk(&[here.clone(), here], None).taken, Some(DiskUse::default()));
+    }
+
+    #[test]
+    fn a_file_without_a_name_counts_while_a_process_holds_it() {
+        use std::io::Write;
+        let dir = tempfile::tempdir().expect("a folder");
+        let folders = [dir.path().to_path_buf(), dir.path().to_path_buf()];
+        let me = i32::try_from(std::process::id()).expect("small");
+        let bytes = |init| observe_disk(&folders, init).taken.expect("measured").bytes;
+        let mut file = tempfile::tempfile_in(dir.path()).expect("a file");
+        file.write_all(&vec![1; 4 << 20]).expect("written");
+        file.sync_all().expect("on disk");
+        assert_eq!(bytes(None), 0);
+        assert!(bytes(Some(me)) >= 4 << 20);
     }
 }

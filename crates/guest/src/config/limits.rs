@@ -24,6 +24,9 @@ pub struct RlimitSpec {
     /// Bytes of address space per process.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub address_space: Option<u64>,
+    /// Bytes in POSIX message queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msgqueue: Option<u64>,
     /// Seconds of processor time per process.
     #[serde(default, rename = "cpu", skip_serializing_if = "Option::is_none")]
     pub cpu_secs: Option<u64>,

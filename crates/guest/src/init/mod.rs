@@ -4,10 +4,13 @@
 //! writes to stdout; the rest of it belongs to the command.
 
 mod inherited;
+mod kernel_memory;
+mod link;
 mod network;
 mod preflight;
 mod reach;
 mod relay;
+mod socket_memory;
 mod stage;
 mod status;
 mod supervise;
@@ -18,6 +21,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use guest::config::{GuestConfig, GuestReport, PreflightItem, RlimitSpec};
+use guest::link::LinkMessage;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::{GuestError, complain, limit};
@@ -25,10 +29,13 @@ use crate::{GuestError, complain, limit};
 pub(crate) fn run(config: &Path) -> u8 {
     let mut findings = Findings::default();
     let prepared = prepare(config, &mut findings);
-    match report_and_launch(prepared, findings) {
+    let mut link = link::HostLink::none();
+    let status = match report_and_launch(prepared, findings, &mut link) {
         Ok(status) => status,
         Err(error) => complain(error, guest::EXIT_GUEST_FAILED as u8),
-    }
+    };
+    link.say(LinkMessage::Ended);
+    status
 }
 
 /// Findings so far; reported even if the preparations fail half way.
@@ -80,6 +87,7 @@ fn prepare(path: &Path, findings: &mut Findings) -> Result<Prepared, GuestError>
 fn report_and_launch(
     prepared: Result<Prepared, GuestError>,
     findings: Findings,
+    link: &mut link::HostLink,
 ) -> Result<u8, GuestError> {
     let problem = prepared.as_ref().err().map(ToString::to_string);
     let report = GuestReport::new(findings.preflight, findings.limits, findings.uid, problem);
@@ -88,7 +96,11 @@ fn report_and_launch(
         Ok(prepared) if report.ready => {
             relay::serve(prepared.listeners)?;
             let Prepared { config, command_limits, signals, terminal, .. } = prepared;
-            supervise::run(&config, &command_limits, &signals, terminal)
+            if config.link_on_stdin {
+                *link = link::HostLink::on_stdin()
+                    .map_err(GuestError::could_not("take the link to the host"))?;
+            }
+            supervise::run(&config, &command_limits, &signals, terminal, link)
                 .map_err(GuestError::could_not("watch the box"))
         }
         Ok(_) | Err(_) => Ok(guest::EXIT_GUEST_FAILED as u8),

@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
+use super::link::HostLink;
 use super::stage::{EndTimeouts, InitAction, InitEvent, InitStage, next_stage};
 use super::terminal::GuestTerminal;
 use crate::exec::{self, SessionKind};
@@ -57,6 +58,7 @@ pub(crate) fn run(
     command_limits: &RlimitSpec,
     signals: &SignalQueue,
     terminal: Option<GuestTerminal>,
+    link: &mut HostLink,
 ) -> io::Result<u8> {
     let timeouts = EndTimeouts {
         linger: Duration::from_millis(config.linger_ms),
@@ -65,7 +67,7 @@ pub(crate) fn run(
     let backstop = start_backstop(config.backstop_secs)?;
     let command = launch(config, command_limits, terminal.as_ref())?;
     let serving = terminal.map(GuestTerminal::serve).transpose().map_err(io::Error::other)?;
-    let status = wait_for_end(command, signals, &backstop, timeouts)?;
+    let status = wait_for_end(command, signals, &backstop, timeouts, link)?;
     if let Some(serving) = serving {
         serving.finish();
     }
@@ -78,10 +80,12 @@ fn wait_for_end(
     signals: &SignalQueue,
     backstop: &OwnedFd,
     timeouts: EndTimeouts,
+    link: &mut HostLink,
 ) -> io::Result<u8> {
     let mut stage = InitStage::Running;
     loop {
-        let rang = wait_for_events(&signals.0, backstop, stage)?;
+        let rang = wait_for_events(&signals.0, backstop, stage, link)?;
+        link.answer();
         let mut events = reap(command)?;
         if signals.drain()? {
             events.push(InitEvent::StopAsked);
@@ -135,9 +139,18 @@ fn start_backstop(secs: u64) -> io::Result<OwnedFd> {
     Ok(timer)
 }
 
-/// Sleeps until a signal, the backstop or the end of the stage; returns whether it was the backstop.
-fn wait_for_events(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> io::Result<bool> {
+/// Sleeps until a signal, a question of the host, the backstop or the end of the stage; returns whether it was the
+/// backstop.
+fn wait_for_events(
+    signals: &SignalFd,
+    backstop: &OwnedFd,
+    stage: InitStage,
+    link: &HostLink,
+) -> io::Result<bool> {
     let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+    let link = link.fd();
+    fds.extend(link.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+    let before_backstop = fds.len();
     let timeout = match stage {
         InitStage::Running => {
             fds.push(PollFd::new(backstop, PollFlags::IN));
@@ -151,7 +164,7 @@ fn wait_for_events(signals: &SignalFd, backstop: &OwnedFd, stage: InitStage) -> 
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(errno) => return Err(errno.into()),
     }
-    Ok(fds.get(1).is_some_and(|fd| !fd.revents().is_empty()))
+    Ok(fds.get(before_backstop).is_some_and(|fd| !fd.revents().is_empty()))
 }
 
 /// Reaps all dead children. Orphans become children of pid 1, so this covers every process of the box in the end.

@@ -53,6 +53,19 @@ pub fn free_space(path: &Path) -> Result<u64, FileError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// What the kernel keeps for a file in memory beside its content.
+const MEMORY_FILE_BYTES: u64 = 1024;
+
+/// Returns how much memory the file system in memory at `path` takes, files without a name and without content included.
+pub fn memory_file_system_bytes(path: &Path) -> Result<u64, FileError> {
+    let stat = rustix::fs::statvfs(path)
+        .map_err(io::Error::from)
+        .map_err(FileError::io("ask for the use of", path))?;
+    let content = stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize);
+    let files = stat.f_files.saturating_sub(stat.f_ffree).saturating_mul(MEMORY_FILE_BYTES);
+    Ok(content.saturating_add(files))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

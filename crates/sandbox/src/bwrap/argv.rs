@@ -20,6 +20,10 @@ pub(crate) struct BoxMounts {
     pub(crate) seccomp_fds: Vec<i32>,
     /// Descriptor on which bubblewrap reports the pid of the guest.
     pub(crate) status_fd: i32,
+    /// Descriptor on which the guest waits until it may start.
+    pub(crate) start_fd: i32,
+    /// Limits of the box's user namespace: a descriptor with the value, and the name.
+    pub(crate) user_limits: Vec<(i32, &'static str)>,
 }
 
 /// One entry of the box's root.
@@ -51,6 +55,9 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &BoxMounts) -> Vec<OsString> {
         argv.bind("--ro-bind", source, dest);
     }
     argv.flags(&["--proc", "/proc", "--dev", "/dev"]);
+    for (fd, name) in &machine.user_limits {
+        argv.flags(&["--file", &fd.to_string(), &format!("/proc/sys/user/{name}")]);
+    }
     argv.tmpfs("/tmp", spec.limits.tmp_bytes);
     argv.tmpfs("/dev/shm", spec.limits.tmp_bytes);
     argv.flags(&["--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp"]);
@@ -66,7 +73,8 @@ pub(crate) fn argv_bwrap(spec: &BoxSpec, machine: &BoxMounts) -> Vec<OsString> {
     for fd in &machine.seccomp_fds {
         argv.flags(&["--add-seccomp-fd", &fd.to_string()]);
     }
-    argv.flags(&["--json-status-fd", &machine.status_fd.to_string(), "--chdir", "/"]);
+    argv.flags(&["--json-status-fd", &machine.status_fd.to_string()]);
+    argv.flags(&["--block-fd", &machine.start_fd.to_string(), "--chdir", "/"]);
     argv.flags(&["--"]);
     argv.0.extend(crate::boxdir::guest_command().into_iter().map(OsString::from));
     argv.0
@@ -111,6 +119,8 @@ mod tests {
             binds,
             seccomp_fds: vec![7, 8],
             status_fd: 9,
+            start_fd: 10,
+            user_limits: vec![(11, "max_inotify_instances")],
         }
     }
 
@@ -143,6 +153,7 @@ mod tests {
         --ro-bind /etc/ssl/certs /etc/ssl/certs
         --proc /proc
         --dev /dev
+        --file 11 /proc/sys/user/max_inotify_instances
         --size 268435456
         --tmpfs /tmp
         --size 268435456
@@ -158,6 +169,7 @@ mod tests {
         --add-seccomp-fd 7
         --add-seccomp-fd 8
         --json-status-fd 9
+        --block-fd 10
         --chdir /
         -- /harness-state/run/bottle-guest init /harness-state/run/config.json
         ");

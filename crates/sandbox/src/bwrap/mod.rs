@@ -1,15 +1,20 @@
 //! Boxes by bubblewrap: no daemon, no privileges. Started by root, the box still runs as an ordinary user.
 
 mod argv;
+mod link;
 mod root;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use host::cgroup::{MemoryGroup, observe_memory_control};
+use host::proc::ProcessMemory;
 use host::process::{ChildOptions, ProcessHandle, RunAs, Signal, send_signal, spawn_child};
 use model::command::CommandSpec;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -17,13 +22,15 @@ use tokio::process::Child;
 use tokio::sync::mpsc;
 
 use crate::backend::{
-    Backend, BackendKind, BoxControl, BoxExit, OUTPUT_QUEUE, OutputChunk, OutputStream, Started,
+    Backend, BackendKind, BoxControl, BoxExit, MemoryUse, OUTPUT_QUEUE, OutputChunk, OutputStream,
+    Started,
 };
 use crate::boxdir;
 use crate::error::SandboxError;
 use crate::seccomp::bwrap_programs;
 use crate::spec::{BindMount, BoxSpec, Root};
 use argv::{BoxMounts, argv_bwrap};
+use link::GuestLink;
 
 /// Bytes that are read from a box at once.
 const CHUNK: usize = 64 * 1024;
@@ -48,17 +55,16 @@ impl Bwrap {
         &self,
         command: &CommandSpec,
         spec: &BoxSpec,
-        filters: &[File],
-        status: &OwnedFd,
+        keep_fds: &[BorrowedFd<'_>],
+        link: OwnedFd,
     ) -> Result<Child, SandboxError> {
-        let mut keep: Vec<BorrowedFd<'_>> = filters.iter().map(AsFd::as_fd).collect();
-        keep.push(status.as_fd());
         let run_as = RunAs { uid: spec.user.uid, gid: spec.user.gid };
         let options = ChildOptions {
+            stdin: Stdio::from(link),
             stdout: Stdio::piped(),
             stderr: Stdio::piped(),
             run_as: host::env::is_root().then_some(run_as),
-            keep_fds: &keep,
+            keep_fds,
             ..ChildOptions::default()
         };
         let processors = usize::try_from(spec.limits.cpu_percent.div_ceil(100)).unwrap_or(1);
@@ -75,8 +81,11 @@ impl Backend for Bwrap {
         boxdir::prepare(spec, BackendKind::Bwrap)?;
         root::write_etc(spec).map_err(SandboxError::prepare(spec.etc_dir()))?;
         let filters = open_filters(spec)?;
-        let (status_read, status_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map_err(|errno| SandboxError::io("make a pipe")(errno.into()))?;
+        let user_limits = open_user_limits(spec)?;
+        let (status_read, status_write) = pipe()?;
+        let (start_read, start_write) = pipe()?;
+        let (link, guest_link) =
+            GuestLink::pair().map_err(SandboxError::io("make the link to the guest"))?;
         let (made_up_etc, binds) = reachable_binds(spec)?;
         let machine = BoxMounts {
             root: observe_root(&spec.root)?,
@@ -85,22 +94,70 @@ impl Backend for Bwrap {
             binds,
             seccomp_fds: filters.iter().map(AsRawFd::as_raw_fd).collect(),
             status_fd: status_write.as_raw_fd(),
+            start_fd: start_read.as_raw_fd(),
+            user_limits: user_limits.iter().map(|(file, name)| (file.as_raw_fd(), *name)).collect(),
         };
         // Nothing of this process's environment: bubblewrap's own would be readable inside as that of pid 1.
         let command = CommandSpec::new(&self.program).args(argv_bwrap(spec, &machine)).cwd("/");
-        let mut child = self.spawn(&command, spec, &filters, &status_write)?;
-        drop((filters, status_write));
+        let mut keep: Vec<BorrowedFd<'_>> = filters.iter().map(AsFd::as_fd).collect();
+        keep.extend(user_limits.iter().map(|(file, _)| file.as_fd()));
+        keep.extend([status_write.as_fd(), start_read.as_fd()]);
+        let mut child = self.spawn(&command, spec, &keep, guest_link)?;
+        drop((filters, user_limits, status_write, start_read));
         let output = pump_output(&mut child);
         let status = File::from(status_read);
-        let control = BwrapBox { guest: read_guest(&status).await? };
-        Ok(Started { control, exit: Box::pin(wait(child, status)), output })
+        let guest = read_guest(&status).await?;
+        let group = match &guest {
+            Some(guest) => {
+                observe_memory_control().limit(guest.pid, spec.limits.memory_bytes).await
+            }
+            None => None,
+        };
+        // Closed, it lets the guest start: not before its memory has a limit.
+        drop(start_write);
+        let watched = Arc::new(Watched { link, group, hidden: Mutex::default() });
+        let exit = Box::pin(wait(child, status, Arc::clone(&watched)));
+        Ok(Started { control: BwrapBox { guest, watched }, exit, output })
     }
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|errno| SandboxError::io("make a pipe")(errno.into()))
 }
 
 /// A running box, by the process that is pid 1 inside it.
 #[derive(Debug)]
 pub struct BwrapBox {
     guest: Option<ProcessHandle>,
+    watched: Arc<Watched>,
+}
+
+/// Means to observe a running box.
+#[derive(Debug)]
+struct Watched {
+    link: GuestLink,
+    /// The kernel's limit on its memory, if this user could set one.
+    group: Option<MemoryGroup>,
+    /// Processes whose descriptors cannot be listed, and since when.
+    hidden: Mutex<BTreeMap<i32, Instant>>,
+}
+
+/// A process may be hidden for this long: every one is, for a moment, while it starts.
+const HIDDEN_LIMIT: Duration = Duration::from_secs(2);
+
+impl Watched {
+    fn is_exceeded(&self) -> bool {
+        self.group.as_ref().is_some_and(MemoryGroup::is_exceeded)
+    }
+
+    /// Returns whether a process hides for so long that it must be taken to hold too much.
+    fn hides(&self, hidden: &[i32]) -> bool {
+        let now = host::clock::monotonic();
+        let mut since = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        since.retain(|pid, _| hidden.contains(pid));
+        hidden.iter().any(|pid| now - *since.entry(*pid).or_insert(now) > HIDDEN_LIMIT)
+    }
 }
 
 impl BwrapBox {
@@ -122,9 +179,25 @@ impl BoxControl for BwrapBox {
         self.signal(Signal::KILL)
     }
 
-    fn memory_bytes(&self) -> Option<u64> {
-        let guest = self.guest.as_ref()?;
-        Some(host::proc::memory_bytes(&host::proc::descendants(guest.pid)))
+    async fn memory(&self) -> Option<MemoryUse> {
+        if let Some(group) = &self.watched.group {
+            let bytes = group.memory_bytes().unwrap_or(0);
+            let exceeded = group.is_exceeded();
+            return Some(if exceeded { MemoryUse::Exceeded } else { MemoryUse::Bytes(bytes) });
+        }
+        let guest = self.guest.as_ref()?.pid;
+        // Before the guest has started, what is mounted is still this host's.
+        let Some(kernel) = self.watched.link.kernel_memory() else {
+            return Some(MemoryUse::Bytes(0));
+        };
+        let count = tokio::task::spawn_blocking(move || count_memory(guest)).await.ok()?;
+        let exceeded = self.watched.hides(&count.hidden);
+        let bytes = count.bytes.saturating_add(kernel);
+        Some(if exceeded { MemoryUse::Exceeded } else { MemoryUse::Bytes(bytes) })
+    }
+
+    async fn init_pid(&self) -> Option<i32> {
+        self.guest.as_ref().map(|guest| guest.pid)
     }
 
     async fn cpu_time(&self) -> Option<Duration> {
@@ -135,6 +208,35 @@ impl BoxControl for BwrapBox {
     async fn remove(&self) -> Result<(), SandboxError> {
         Ok(())
     }
+}
+
+/// Memory of the box's processes and of its file systems in memory. The guest hides from the agent, and so from us.
+fn count_memory(guest: i32) -> ProcessMemory {
+    let mut count = host::proc::observe_memory(&host::proc::descendants(guest));
+    count.hidden.retain(|pid| *pid != guest);
+    for folder in ["tmp", "dev/shm"] {
+        let path = format!("/proc/{guest}/root/{folder}");
+        let used = host::file::memory_file_system_bytes(Path::new(&path)).unwrap_or(0);
+        count.bytes = count.bytes.saturating_add(used);
+    }
+    count
+}
+
+/// Limits of the user namespace on what the kernel counts for the host's user too, as files with a part of what that user
+/// may have. Otherwise one box takes all of it.
+fn open_user_limits(spec: &BoxSpec) -> Result<Vec<(File, &'static str)>, SandboxError> {
+    const LIMITS: [(&str, u64); 2] = [("max_inotify_instances", 4), ("max_inotify_watches", 2)];
+    let mut opened = Vec::new();
+    for (name, share) in LIMITS {
+        let all = std::fs::read_to_string(format!("/proc/sys/user/{name}")).unwrap_or_default();
+        let Ok(all) = all.trim().parse::<u64>() else { continue };
+        let path = spec.box_dir.join(name);
+        let file = std::fs::write(&path, (all / share).max(1).to_string())
+            .and_then(|()| File::open(&path))
+            .map_err(SandboxError::prepare(&path))?;
+        opened.push((file, name));
+    }
+    Ok(opened)
 }
 
 fn observe_root(root: &Root) -> Result<Vec<argv::RootEntry>, SandboxError> {
@@ -204,15 +306,17 @@ fn parse_child_pid(line: &str) -> Option<i32> {
 }
 
 /// The status pipe stays open until the end: bubblewrap writes to it once more and would die of a closed one.
-async fn wait(mut child: Child, status: File) -> BoxExit {
-    use std::os::unix::process::ExitStatusExt;
+async fn wait(mut child: Child, status: File, watched: Arc<Watched>) -> BoxExit {
     let ended = child.wait().await;
     drop(status);
     match ended {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => BoxExit::Exited(code),
-            (None, Some(signal)) => BoxExit::Signalled(signal),
-            (None, None) => BoxExit::Lost(format!("bubblewrap ended with {status}")),
+        Ok(_) if watched.is_exceeded() => BoxExit::OutOfMemory,
+        // The agent can kill neither the guest nor bubblewrap, so an end without the guest's word came from outside.
+        Ok(status) => match status.code() {
+            Some(code) if watched.link.has_ended() => BoxExit::Exited(code),
+            Some(_) | None => BoxExit::KilledOutside(format!(
+                "the box was killed from outside (bubblewrap ended with {status})"
+            )),
         },
         Err(error) => BoxExit::Lost(format!("bubblewrap could not be waited for: {error}")),
     }

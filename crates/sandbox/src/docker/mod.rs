@@ -19,7 +19,8 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
 use crate::backend::{
-    Backend, BackendKind, BoxControl, BoxExit, OUTPUT_QUEUE, OutputChunk, OutputStream, Started,
+    Backend, BackendKind, BoxControl, BoxExit, MemoryUse, OUTPUT_QUEUE, OutputChunk, OutputStream,
+    Started,
 };
 use crate::boxdir;
 use crate::error::SandboxError;
@@ -190,14 +191,18 @@ impl BoxControl for DockerBox {
         self.signal("SIGKILL").await
     }
 
-    fn memory_bytes(&self) -> Option<u64> {
+    async fn memory(&self) -> Option<MemoryUse> {
         None
     }
 
     /// The engine reports the guest's process id on this machine.
-    async fn cpu_time(&self) -> Option<Duration> {
+    async fn init_pid(&self) -> Option<i32> {
         let pid = self.inspect().await.ok()?.pid?;
-        let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0)?;
+        i32::try_from(pid).ok().filter(|pid| *pid > 0)
+    }
+
+    async fn cpu_time(&self) -> Option<Duration> {
+        let pid = self.init_pid().await?;
         Some(host::proc::cpu_time(&host::proc::descendants(pid)))
     }
 

@@ -315,6 +315,14 @@ pub(super) const NAMESPACE_FLAGS: u64 = 0x80
     | 0x2000_0000
     | 0x4000_0000;
 
+/// Flags by which `clone` makes a thread, and by which that thread shares the open files of its process. The host counts
+/// what a process holds by its list of open files, so a thread must not have one of its own.
+pub(super) const THREAD_FLAG: u64 = 0x0001_0000;
+pub(super) const SHARED_FILES_FLAG: u64 = 0x400;
+
+/// Flag by which `close_range` gives a thread open files of its own.
+pub(super) const UNSHARE_FILES_FLAG: u64 = 2;
+
 /// Calls whose absence is spelled out for engines, some of which refuse unlisted calls with "not permitted": a library
 /// falls back on "does not exist", and may give up on "not permitted".
 pub(super) const ABSENT: &[&str] = &[

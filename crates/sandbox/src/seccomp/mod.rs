@@ -68,14 +68,20 @@ fn argument_rules() -> Result<BpfProgram, SeccompError> {
         .iter()
         .map(|family| condition(SeccompCmpOp::Ne, *family))
         .collect::<Result<Vec<_>, _>>()?;
+    let own_files = SeccompCmpOp::MaskedEq(list::THREAD_FLAG | list::SHARED_FILES_FLAG);
+    let mut clones = vec![rule(vec![condition(own_files, list::THREAD_FLAG)?])?];
+    let unshare = SeccompCmpOp::MaskedEq(list::UNSHARE_FILES_FLAG);
+    let close_range = rule(vec![condition_on(2, unshare, list::UNSHARE_FILES_FLAG)?])?;
     let namespaces = (0..64)
         .map(|bit| 1_u64 << bit)
         .filter(|flag| list::NAMESPACE_FLAGS & flag != 0)
         .map(|flag| rule(vec![condition(SeccompCmpOp::MaskedEq(flag), flag)?]))
         .collect::<Result<Vec<_>, _>>()?;
+    clones.extend(namespaces);
     let rules = BTreeMap::from([
         (libc_number("socket")?, vec![rule(foreign_family)?]),
-        (libc_number("clone")?, namespaces),
+        (libc_number("clone")?, clones),
+        (CLOSE_RANGE, vec![close_range]),
     ]);
     let refuse = SeccompAction::Errno(EPERM);
     SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch()?)
@@ -84,7 +90,15 @@ fn argument_rules() -> Result<BpfProgram, SeccompError> {
 }
 
 fn condition(op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, SeccompError> {
-    SeccompCondition::new(0, SeccompCmpArgLen::Dword, op, value).map_err(fault)
+    condition_on(0, op, value)
+}
+
+fn condition_on(
+    argument: u8,
+    op: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, SeccompError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value).map_err(fault)
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SeccompError> {
@@ -95,7 +109,10 @@ fn arch() -> Result<TargetArch, SeccompError> {
     TargetArch::try_from(std::env::consts::ARCH).map_err(fault)
 }
 
-/// The numbers of the two inspected calls.
+/// The same number on every architecture.
+const CLOSE_RANGE: i64 = 436;
+
+/// The numbers of the calls whose number differs.
 fn libc_number(name: &str) -> Result<i64, SeccompError> {
     match (std::env::consts::ARCH, name) {
         ("x86_64", "socket") => Ok(41),

@@ -45,7 +45,7 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     let gauge = |name, help, values| Metric { name, help, label: None, values };
     let unhandled = web.service.store.count_unhandled()?;
     let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let memory = host::proc::memory_bytes(&[own]);
+    let memory = host::proc::observe_memory(&[own]).bytes;
     let verdicts = verdicts.into_iter().collect();
     let streams = STREAMS_MAX - web.streams.available_permits();
     let version = vec![(super::asset::VERSION.to_owned(), 1.0)];

@@ -125,7 +125,34 @@ async fn a_terminal_that_closes_does_not_end_the_box(rig: &Rig) {
 mod without_a_daemon {
     use super::*;
 
-    on_backend!(bwrap, Bwrap, a_box_dies_with_its_shim);
+    on_backend! {
+        bwrap,
+        Bwrap,
+        a_box_dies_with_its_shim,
+        a_box_killed_from_outside_is_a_failure_of_ours,
+        an_agent_that_kills_all_it_can_is_still_the_agent,
+    }
+
+    /// The first process below the shim is bubblewrap, the second the guest.
+    async fn a_box_killed_from_outside_is_a_failure_of_ours(rig: &Rig) {
+        for victim in [1, 2] {
+            let name = format!("started-{victim}");
+            let running = rig.sh(&format!(": >{name}; sleep 900")).launch();
+            running.made(&name).await;
+            let shim = running.watched().await;
+            let family = host::proc::descendants(shim.pid);
+            let victim = ProcessHandle::of(family[victim]).expect("a process");
+            assert!(send_signal(&victim, Signal::KILL).expect("a signal"));
+            let ran = running.end().await;
+            let Ended::Infra { reason } = &ran.record.ended else { panic!("{ran:#?}") };
+            assert!(reason.contains("killed from outside"), "{reason}");
+        }
+    }
+
+    async fn an_agent_that_kills_all_it_can_is_still_the_agent(rig: &Rig) {
+        let ran = rig.sh("kill -KILL 1; kill -KILL -1; kill -KILL $$").run().await;
+        assert_eq!(ran.record.ended, Ended::Exited { code: 137 }, "{ran:#?}");
+    }
 
     async fn a_box_dies_with_its_shim(rig: &Rig) {
         let (running, token) = launch_daemons(rig).await;

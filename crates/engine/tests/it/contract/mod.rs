@@ -6,6 +6,7 @@ mod crash;
 mod end;
 mod freeze;
 mod limit;
+mod memory;
 mod record;
 mod relay;
 mod secret;

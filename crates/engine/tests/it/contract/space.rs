@@ -15,7 +15,9 @@ on_every_backend! {
     what_was_there_before_does_not_count,
     many_empty_files_end_the_box,
     unrest_does_not_hide_growth,
+    files_without_a_name_count_too,
     the_host_keeps_some_space_free,
+    too_little_space_is_said_before_the_box_starts,
 }
 
 async fn one_file_has_a_limit(rig: &Rig) {
@@ -68,7 +70,33 @@ async fn unrest_does_not_hide_growth(rig: &Rig) {
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
 }
 
-async fn the_host_keeps_some_space_free(rig: &Rig) {
-    let ran = rig.sh("sleep 900").limits(|limits| limits.free_floor_bytes = 1 << 60).run().await;
+/// The last line says how much it holds: at most a tenth more than it may.
+async fn files_without_a_name_count_too(rig: &Rig) {
+    let hog = r#"
+        $| = 1; my ($held, $page, @kept) = (0, "x" x (1 << 20));
+        while (1) {
+            open(my $file, ">", "x") or die; unlink("x"); push @kept, $file;
+            for (1 .. 16) { syswrite($file, $page); print ++$held, "\n"; select(undef, undef, undef, 0.03) }
+        }"#;
+    let ran = rig.argv(&["perl", "-e", hog]).limits(|limits| limits.workspace_bytes = 128 * MIB);
+    let ran = ran.run().await;
     assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
+    let held: u64 = ran.stdout.lines().last().expect("a number").parse().expect("a number");
+    assert!((100..=140).contains(&held), "{held} MiB held, 128 allowed: {ran:#?}");
+}
+
+async fn the_host_keeps_some_space_free(rig: &Rig) {
+    let free = host::file::free_space(&rig.workspace()).expect("known");
+    let script = "n=0; while :; do n=$((n + 1)); head -c 16000000 /dev/zero >big-$n; done";
+    let ran = rig.sh(script).limits(|limits| limits.free_floor_bytes = free - 512 * MIB);
+    let ran = ran.run().await;
+    assert_eq!(ran.record.ended, Ended::OutOfSpace, "{ran:#?}");
+}
+
+async fn too_little_space_is_said_before_the_box_starts(rig: &Rig) {
+    let ran = rig.sh(": >started").limits(|limits| limits.free_floor_bytes = 1 << 60).run().await;
+    let Ended::Infra { reason } = &ran.record.ended else { panic!("{ran:#?}") };
+    let folder = format!("{} has ", rig.workspace().display());
+    assert!(reason.contains("too little free disk space") && reason.contains(&folder), "{reason}");
+    assert!(!rig.workspace().join("started").exists(), "{ran:#?}");
 }

@@ -1,7 +1,13 @@
-//! Facts from `/proc` about other processes: descendants, memory and processor time.
+//! Facts from `/proc` about other processes: descendants, memory, files without a name and processor time.
+
+mod held;
+mod memory;
 
 use std::fs;
 use std::time::Duration;
+
+pub use held::{FileBytes, HeldFiles, observe_held};
+pub use memory::{ProcessMemory, observe_memory};
 
 /// Returns the process and everything below it, found by walking the kernel's lists of children.
 pub fn descendants(root: i32) -> Vec<i32> {
@@ -16,12 +22,6 @@ pub fn descendants(root: i32) -> Vec<i32> {
         }
     }
     found
-}
-
-/// Returns the memory that these processes hold together, shared pages counted once. A process that cannot be
-/// inspected counts with its resident set, which is more, so a process gains nothing by hiding.
-pub fn memory_bytes(pids: &[i32]) -> u64 {
-    pids.iter().map(|pid| process_memory(*pid)).sum()
 }
 
 /// Returns the processor time of these processes and of the children they waited for. Processes that ended
@@ -40,25 +40,23 @@ pub fn boot_id() -> String {
         .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-fn process_memory(pid: i32) -> u64 {
-    fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
-        .ok()
-        .and_then(|text| parse_pss(&text))
-        .or_else(|| {
-            let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-            Some(parse_resident_pages(&text)? * rustix::param::page_size() as u64)
-        })
-        .unwrap_or(0)
+/// Returns a thread of the process by which its memory and descriptors can be seen. That is the process itself, unless its
+/// first thread has ended before the others: then it looks empty.
+fn seen_thread(pid: i32) -> i32 {
+    let is_dead = |id: i32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+    };
+    if !is_dead(pid) {
+        return pid;
+    }
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let ids = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+    ids.into_iter().find(|id| !is_dead(*id)).unwrap_or(pid)
 }
 
 fn parse_children(text: &str) -> impl Iterator<Item = i32> + '_ {
     text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok())
-}
-
-fn parse_pss(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// Parses fields 14 to 17, counted after the name, which may hold anything.
@@ -68,20 +66,12 @@ fn parse_ticks(stat: &str) -> Option<u64> {
     fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum()
 }
 
-fn parse_resident_pages(text: &str) -> Option<u64> {
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_texts_are_read() {
-        let rollup = "55d0-7ffd ---p 00000000 00:00 0 [rollup]\nRss:  1234 kB\nPss:   567 kB\nPss_Dirty: 9 kB\n";
-        assert_eq!(parse_pss(rollup), Some(567 * 1024));
-        assert_eq!(parse_pss(""), None);
-        assert_eq!(parse_resident_pages("100 42 7 1 0 9 0\n"), Some(42));
+    fn the_list_of_children_is_read() {
         assert_eq!(parse_children("12 13 \n").collect::<Vec<_>>(), [12, 13]);
     }
 
@@ -97,6 +87,6 @@ mod tests {
         let me = i32::try_from(std::process::id()).expect("small");
         let all = descendants(me);
         assert_eq!(all[0], me);
-        assert!(memory_bytes(&all[..1]) > 100_000);
+        assert!(observe_memory(&all[..1]).bytes > 100_000);
     }
 }
