@@ -1,5 +1,6 @@
 //! The common part of `doctor`: git, the backends, and the backend that a run would use.
 
+use host::cgroup::MemoryControl;
 use host::git::{GitError, GitVersion};
 use model::exit::ExitStatus;
 use sandbox::choice::{self, BackendChoice, BackendFacts, NoBackend};
@@ -39,6 +40,23 @@ impl Finding {
     pub fn bad(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), state: FindingState::Bad }
     }
+}
+
+/// The way in which the memory limit of a box holds for this user.
+pub fn memory_text() -> String {
+    let bwrap = match host::cgroup::observe_memory_control() {
+        MemoryControl::SystemManager => "limited by the kernel, in a systemd scope".to_owned(),
+        MemoryControl::UserManager => {
+            "limited by the kernel, in a user scope of systemd".to_owned()
+        }
+        MemoryControl::Delegated(path) => {
+            format!("limited by the kernel, in control groups below {}", path.display())
+        }
+        MemoryControl::None => "counted by the shim, because this user has no control group \
+            of version 2 with a memory controller"
+            .to_owned(),
+    };
+    format!("bwrap: {bwrap}; engines: limited by the kernel, in their control groups")
 }
 
 /// Git, the backends and the image on this machine.
@@ -85,6 +103,7 @@ impl MachineReport {
         ui.result("bwrap", &bwrap);
         ui.result("engine", &self.engine_text());
         ui.result("backend", &self.backend_text());
+        ui.result("memory", &memory_text());
     }
 
     /// Fails if no run could start here.

@@ -38,6 +38,7 @@ impl Shell {
         self.the_manual_page_is_rendered();
         self.nothing_is_coloured_without_a_terminal();
         self.errors_are_coloured_on_a_terminal();
+        self.doctor_says_how_the_memory_limit_holds();
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -53,6 +54,13 @@ impl Shell {
     fn panicking(&self, args: &[&str]) -> Output {
         let mut command = self.command(args);
         self.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", "panic:command"))
+    }
+
+    fn doctor_says_how_the_memory_limit_holds(&self) {
+        let output = self.run(&["doctor"]);
+        let line = output.stdout.lines().find(|line| line.starts_with("memory"));
+        let line = line.unwrap_or_else(|| panic!("{}", output.snapshot()));
+        assert!(line.contains("bwrap: ") && line.contains("engines: "), "{line}");
     }
 
     fn panics_end_with_9(&self) {

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::{FindingState, MachineReport};
+use shell::doctor::{FindingState, MachineReport, memory_text};
 
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
@@ -33,7 +33,7 @@ pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
         &json!({
             "git": machine.git_text(), "bwrap": machine.found.bwrap,
             "engine": machine.found.engine.as_ref().map(|_| machine.engine_text()),
-            "backend": machine.backend_text(), "gitleaks": gitleaks, "agents": agents, "bottles": bottles, "checks": others,
+            "backend": machine.backend_text(), "memory": memory_text(), "gitleaks": gitleaks, "agents": agents, "bottles": bottles, "checks": others,
         }),
     );
     machine.check()?;

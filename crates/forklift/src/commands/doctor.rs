@@ -5,7 +5,7 @@ use model::exit::ForkliftExit;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::MachineReport;
+use shell::doctor::{MachineReport, memory_text};
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
@@ -31,7 +31,7 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
             "git": machine.git_text(), "bwrap": found.bwrap,
             "engine": found.engine.as_ref().map(|engine| &engine.version), "image": found.has_image,
             "backend": machine.chosen.as_ref().ok().map(|choice| choice.kind),
-            "reason": machine.backend_text(), "runs": places.runs,
+            "reason": machine.backend_text(), "memory": memory_text(), "runs": places.runs,
         }),
     );
     machine.check()?;

@@ -2,7 +2,7 @@
 
 use model::error_chain;
 use serde_json::json;
-use shell::doctor::{Finding, FindingState};
+use shell::doctor::{Finding, FindingState, memory_text};
 
 use super::App;
 use crate::disk::effect_log::UnfinishedEffect;
@@ -55,6 +55,7 @@ async fn observe_machine() -> Vec<Finding> {
             None => Finding::odd(program, missing),
         });
     }
+    findings.push(Finding::good("memory", memory_text()));
     if host::env::is_root() {
         findings.push(Finding::odd("user", "wf runs as root; an ordinary user is safer"));
     }
