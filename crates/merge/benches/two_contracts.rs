@@ -35,11 +35,12 @@ fn main() {
 async fn judge(repo: &SealedRepo, ends: &ContractEnds) {
     let bounds = ContractBounds::default();
     let none = PathPatterns::default();
-    let facts = observe_contract(repo, ends, &none, bounds).await.expect("observed");
+    let rules = DropRules::default();
+    let account = observe_account(repo, ends, &rules, bounds).await.expect("observed");
+    let mut facts = observe_contract(repo, ends, &none, bounds).await.expect("observed");
+    facts.refine(&account, &rules);
     let contract = judge_contract(&facts);
     assert_eq!((contract.paths.len(), contract.lost), (FILES, false));
-    let account =
-        observe_account(repo, ends, &DropRules::default(), bounds).await.expect("observed");
     assert_eq!(account.conflicts.len(), FILES / CONFLICT_EVERY);
     assert!(judge_account(&account).upstream_dropped.is_empty());
 }

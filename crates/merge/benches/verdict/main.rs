@@ -136,13 +136,16 @@ async fn judge_fork(fork: Fork, seed: u64, sources: usize, figures: &mut Figures
     let mut left_out = fork.left_out;
     let mut passed = Vec::new();
     for (at, ends) in fork.merges.iter().enumerate() {
-        match with_stand_ins(fork.scratch.path(), async || rule(&fork.repo, ends).await).await {
+        match with_stand_ins(fork.scratch.path(), async || rule(&fork.repo, ends, None).await).await
+        {
             Ok(ruling) => {
                 own.judged += 1;
                 own.looks.push(ruling.shown.len());
                 if ruling.refusals.is_empty() {
                     passed.push((ends, ruling));
                 } else {
+                    let (name, tip) = (&fork.name, &ends.tip);
+                    println!("refused: {name} {tip}: {}", ruling.refusals.join(" | "));
                     own.refused.push((ends.tip.short().to_owned(), ruling.refusals));
                 }
             }
@@ -198,7 +201,7 @@ async fn judge_variants(
             };
             let tip = commit_variant(&fork.repo, ends, &variant.tree).await?;
             let tried = ContractEnds { tip, ..ends.clone() };
-            let judge = async || rule(&fork.repo, &tried).await;
+            let judge = async || rule(&fork.repo, &tried, Some(&honest.commits)).await;
             let ruling = with_stand_ins(fork.scratch.path(), judge).await?;
             let fate = fate_of(&variant, &ruling, honest);
             tally.of(operator, place).add(fate);

@@ -4,7 +4,8 @@ use host::git::{CommitDraft, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
 use merge::account::{DropRules, judge_account, observe_account};
 use merge::contract::{
-    Contract, ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
+    Contract, ContractBounds, ContractEnds, ContractStatus, ForkCommit, judge_contract,
+    observe_contract,
 };
 use merge::path::TreePath;
 use merge::pattern::PathPatterns;
@@ -15,6 +16,8 @@ pub(crate) struct Ruling {
     /// Reasons why the result is refused.
     pub(crate) refusals: Vec<String>,
     pub(crate) shown: Vec<Shown>,
+    /// The fork's commits, which are the same for every result of a merge.
+    pub(crate) commits: Vec<ForkCommit>,
 }
 
 /// A path that a person is asked to look at.
@@ -33,17 +36,31 @@ impl Ruling {
     }
 }
 
-/// Judges a result. Each judge adds what it has to say.
-pub(crate) async fn rule(repo: &SealedRepo, ends: &ContractEnds) -> Result<Ruling, GitError> {
-    let bounds = ContractBounds::default();
+/// Judges a result. Each judge adds what it has to say. Reading the fork's commits takes most of the time, so a second
+/// result of the same merge is judged with those of the first.
+pub(crate) async fn rule(
+    repo: &SealedRepo,
+    ends: &ContractEnds,
+    known: Option<&[ForkCommit]>,
+) -> Result<Ruling, GitError> {
+    let mut bounds = ContractBounds::default();
     let mut ruling = Ruling::default();
-    let facts = observe_contract(repo, ends, &PathPatterns::default(), bounds).await?;
+    let rules = DropRules::default();
+    let account = observe_account(repo, ends, &rules, bounds).await?;
+    if known.is_some() {
+        bounds.commits = 0;
+    }
+    let mut facts = observe_contract(repo, ends, &PathPatterns::default(), bounds).await?;
+    if let Some(known) = known {
+        facts.commits = known.to_vec();
+    }
+    facts.refine(&account, &rules);
     add_contract(&mut ruling, &judge_contract(&facts));
-    let account = observe_account(repo, ends, &DropRules::default(), bounds).await?;
     let judged = judge_account(&account);
     ruling.refusals.extend(judged.upstream_dropped);
     let looks = judged.looks.into_iter();
     ruling.shown.extend(looks.map(|look| Shown { path: look.path, words: look.what }));
+    ruling.commits = facts.commits;
     Ok(ruling)
 }
 

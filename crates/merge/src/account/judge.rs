@@ -122,9 +122,10 @@ fn say<'a>(found: &mut Found<'a>, path: &'a TreePath, weight: usize, what: Strin
     entry.1.push(what);
 }
 
-fn departure_words(departure: &Departure) -> String {
+fn departure_words(departure: &Departure, in_conflict: bool) -> String {
     match departure.detail.as_str() {
         "" => "not as git merges it".to_owned(),
+        detail if in_conflict => format!("beyond the conflict: {detail}"),
         detail => format!("not as git merges it: {detail}"),
     }
 }
@@ -149,6 +150,8 @@ fn looks(account: &MergeAccount) -> Vec<Look> {
             );
         }
     }
+    let in_conflict: BTreeSet<&TreePath> =
+        account.conflicts.iter().map(|conflict| &conflict.path).collect();
     for departure in &account.departures {
         let weight = match departure.kind {
             DepartureKind::Removed | DepartureKind::Renamed => 1,
@@ -159,7 +162,12 @@ fn looks(account: &MergeAccount) -> Vec<Look> {
         let is_said = found.contains_key(&departure.path)
             && (departure.detail.is_empty() || departure.kind == DepartureKind::Removed);
         if !is_said {
-            say(&mut found, &departure.path, weight, departure_words(departure));
+            say(
+                &mut found,
+                &departure.path,
+                weight,
+                departure_words(departure, in_conflict.contains(&departure.path)),
+            );
         }
     }
     let mut looks: Vec<(usize, Look)> = found

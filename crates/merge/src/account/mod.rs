@@ -23,7 +23,7 @@ pub struct MergeAccount {
     pub fork: SideAccount,
     /// Paths that git could not merge, and what the result has there.
     pub conflicts: Vec<ConflictAccount>,
-    /// Paths that git merges alone, and where the result has something else.
+    /// Paths where the result has something that neither git's merge nor a resolution of a conflict explains.
     pub departures: Vec<Departure>,
     /// The side whose tree the result is, although the other side has changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ impl ConflictResolution {
     }
 }
 
-/// A path that git merges alone, and where the result has something else.
+/// A path where the result has something that neither git's merge nor a resolution of a conflict explains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Departure {
     pub path: TreePath,

@@ -335,12 +335,15 @@ fn add_path(
         list.extend(change);
     }
     match &path.conflict {
-        Some(conflict) => account.conflicts.push(ConflictAccount {
-            path: TreePath::new(path.path.as_slice()),
-            kind: conflict.kind,
-            resolution: resolution(path, &compared),
-            hunk: compared.hunk,
-        }),
+        Some(conflict) => {
+            account.departures.extend(beyond_conflict(path, &compared));
+            account.conflicts.push(ConflictAccount {
+                path: TreePath::new(path.path.as_slice()),
+                kind: conflict.kind,
+                resolution: resolution(path, &compared),
+                hunk: compared.hunk,
+            });
+        }
         None => account.departures.extend(departure(path, &compared)),
     }
 }
@@ -494,8 +497,7 @@ fn resolution(path: &PathVersions, compared: &TextAccount) -> ConflictResolution
 }
 
 fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
-    let TextAccount { lines_added, lines_removed, lines_common, turns_off, .. } = *compared;
-    let gutted = lines_removed >= FEWEST_LINES && lines_removed * 10 >= lines_common * 9;
+    let gutted = is_gutted(compared);
     let say = |kind, detail: String| {
         Some(Departure { path: TreePath::new(path.path.as_slice()), kind, detail, gutted })
     };
@@ -515,6 +517,35 @@ fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
         let modes = format!("mode {:o} is {:o} now", merged.mode, result.mode);
         return say(DepartureKind::Mode, modes);
     }
+    say(DepartureKind::Content, strange_lines(compared))
+}
+
+/// What a file in conflict has or lacks that no resolution of the conflict explains: lines and modes of neither side.
+fn beyond_conflict(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
+    let result = path.result.as_ref()?;
+    let sides = || [&path.fork, &path.upstream].into_iter().flatten();
+    let is_strange = sides().count() > 0 && sides().all(|side| side.mode != result.mode);
+    let (kind, detail) = if is_strange {
+        (DepartureKind::Mode, format!("mode {:o}, which neither side has", result.mode))
+    } else {
+        (DepartureKind::Content, strange_lines(compared))
+    };
+    (!detail.is_empty()).then(|| Departure {
+        path: TreePath::new(path.path.as_slice()),
+        kind,
+        detail,
+        gutted: is_gutted(compared),
+    })
+}
+
+fn is_gutted(compared: &TextAccount) -> bool {
+    let TextAccount { lines_removed, lines_common, .. } = *compared;
+    lines_removed >= FEWEST_LINES && lines_removed * 10 >= lines_common * 9
+}
+
+/// Lines of the result that no side explains.
+fn strange_lines(compared: &TextAccount) -> String {
+    let TextAccount { lines_added, lines_removed, turns_off, .. } = *compared;
     let mut parts = Vec::new();
     parts.extend(
         (lines_added > 0).then(|| format!("{} that neither side has", plural(lines_added, "line"))),
@@ -524,7 +555,7 @@ fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
             .then(|| format!("{} gone that both sides have", plural(lines_removed, "line"))),
     );
     parts.extend(turns_off.then(|| "a new line may turn code off".to_owned()));
-    say(DepartureKind::Content, parts.join(", "))
+    parts.join(", ")
 }
 
 fn plural(count: usize, word: &str) -> String {

@@ -121,6 +121,23 @@ async fn commented_out_is_not_taken() {
 }
 
 #[tokio::test]
+async fn what_no_resolution_explains_is_named_in_a_conflict_too() {
+    let world = both();
+    let account = by_hand(&world, &[("conf", Some(&good().replace("three = 3\n", "")))]).await;
+    assert_eq!(looks(&account), ["conf: beyond the conflict: 1 line gone that both sides have"]);
+    let account =
+        by_hand(&world, &[("conf", Some(&good().replace("three = 3", "three = 3\nskip")))]).await;
+    assert_eq!(looks(&account), ["conf: beyond the conflict: 1 line that neither side has"]);
+    let tip = world.merged_by_hand(&[("conf", Some(&good()))]);
+    world.repo.git(&["checkout", "--quiet", "--force", "-B", "changed", tip.as_str()]);
+    world.repo.git(&["update-index", "--chmod=+x", "conf"]);
+    let tip = Sha::parse(&world.repo.commit_index("change")).unwrap();
+    let account = world.account(&tip, &DropRules::default()).await;
+    let words = "conf: beyond the conflict: mode 100755, which neither side has";
+    assert_eq!(looks(&account), [words]);
+}
+
+#[tokio::test]
 async fn names_modes_and_types_count() {
     let world = both();
     let tip = world.merged_by_hand(&[("conf", Some(&good()))]);

@@ -14,4 +14,5 @@ mod rebase;
 mod resolver;
 mod speed;
 mod structure;
+mod verdict;
 mod world;
