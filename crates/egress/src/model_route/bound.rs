@@ -20,7 +20,7 @@ pub(super) struct CallBound {
 impl CallBound {
     pub(super) fn read(api: WireApi, body: &[u8]) -> Self {
         let mut json = serde_json::Deserializer::from_slice(body);
-        let stated = json.deserialize_map(StatedVisitor { api }).ok();
+        let stated = json.deserialize_map(BodyReader { api }).ok();
         let stated = stated.filter(|_| json.end().is_ok());
         Self { body_bytes: body.len() as u64, answer: stated.and_then(|stated| stated.answer()) }
     }
@@ -58,11 +58,11 @@ impl StatedLimits {
     }
 }
 
-struct StatedVisitor {
+struct BodyReader {
     api: WireApi,
 }
 
-impl<'de> Visitor<'de> for StatedVisitor {
+impl<'de> Visitor<'de> for BodyReader {
     type Value = StatedLimits;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

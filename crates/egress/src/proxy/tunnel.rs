@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
+use hyper::http::uri::Authority;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -24,7 +25,7 @@ use super::pump::pump;
 use super::service::{parse_target, serve_plain_inside};
 use super::shared::ProxyState;
 use super::upstream::{RequestError, UpstreamFailure, UpstreamTarget};
-use crate::policy::{DenyReason, HostName};
+use crate::policy::{DenyReason, HostName, port_of};
 use crate::record::TrafficKind;
 
 const TLS_PORT: u16 = 443;
@@ -47,7 +48,8 @@ pub(super) async fn open(
     request: &mut Request<Incoming>,
 ) -> (ProxyResponse, Option<Tunnel>) {
     let host_text = request.uri().host().unwrap_or_default().to_owned();
-    let port = request.uri().port_u16().unwrap_or(0);
+    let authority = request.uri().authority().map_or("", Authority::as_str);
+    let port = port_of(authority, 0).unwrap_or(0);
     let mut attempt = match shared.begin(TrafficKind::Connect, &host_text, port) {
         Ok(attempt) => attempt,
         Err(refusal) => return (explain(&refusal.into(), (&host_text, port)), None),

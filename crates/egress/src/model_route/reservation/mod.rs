@@ -57,7 +57,7 @@ enum Admission {
     Wait,
 }
 
-/// What the caps leave; `None` is no cap.
+/// Rest of the caps; `None` is no cap.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     tokens: Option<u64>,
