@@ -19,7 +19,9 @@ pub fn write_pull_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, FileErr
 /// A pull request as a Markdown page. The body is not escaped.
 fn render_pull_text(pull: &NewPull) -> String {
     let NewPull { title, body, head, base } = pull;
-    let mut text = format!("# {}\n\nMerge `{head}` into `{base}`.\n", escape_line(title));
+    // A page in a folder needs no marks against a forge.
+    let title = title.replace('\u{200b}', "");
+    let mut text = format!("# {}\n\nMerge `{head}` into `{base}`.\n", escape_line(&title));
     let body = body.trim_end();
     if !body.is_empty() {
         text.push_str(&format!("\n{body}\n"));

@@ -13,6 +13,7 @@ use super::run_facts::run_facts;
 use super::section::{Importance, Section, render_sections};
 use super::strategy::Strategy;
 use super::target::Target;
+use super::words::counted;
 use crate::commands::run_args::AgentWhen;
 use crate::flow::record::ForkRunRecord;
 
@@ -53,14 +54,16 @@ pub(crate) fn render_pull(facts: &PullTextFacts<'_>) -> NewPull {
     let PullTextFacts { record, head, incoming, .. } = *facts;
     let branch = &record.fork.branch;
     let what = match &record.settings.target {
-        Target::Tip => format!("{branch} at {}", record.pins.upstream.short()),
-        Target::LatestTag | Target::Named(_) => record.settings.target_name.clone(),
+        Target::Tip => {
+            format!("{} at {}", inert_line(branch.as_str()), record.pins.upstream.short())
+        }
+        Target::LatestTag | Target::Named(_) => inert_line(&cut(&record.settings.target_name)),
     };
     let verb = match record.settings.strategy {
         Strategy::Merge => "Merge upstream",
         Strategy::Rebase => "Rebase onto upstream",
     };
-    let title = format!("{verb} {} ({} commits)", inert_line(&cut(&what)), incoming.len());
+    let title = format!("{verb} {what} ({})", counted(incoming.len(), "commit"));
     let rows = conflict_rows(record);
     let mut sections = vec![
         opening(record, head),
@@ -84,9 +87,11 @@ pub(crate) fn render_pull(facts: &PullTextFacts<'_>) -> NewPull {
 
 fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
     let (branch, head) = (inert_code(record.fork.branch.as_str()), inert_code(head.as_str()));
-    let by = match record.merged_alone {
-        false => format!("{} in a sealed box", inert_code(&record.settings.provider)),
-        true => "git and the fork's rules and past, without an agent".to_owned(),
+    let has_receipts = record.resolver.iter().any(|resolver| !resolver.receipts.is_empty());
+    let by = match (record.merged_alone, has_receipts) {
+        (false, _) => format!("{} in a sealed box", inert_code(&record.settings.provider)),
+        (true, true) => "git, the fork's rules and its past, without an agent".to_owned(),
+        (true, false) => "git alone, without an agent".to_owned(),
     };
     let mut text = format!(
         "{MARK}\n\nBrings {branch} up to date with upstream `{}`. Made by {by}; judged by the host against the commits it \
@@ -172,7 +177,7 @@ fn hunks(rows: &[ConflictRow]) -> Section {
         format!(
             "<details><summary>{}</summary>\n\n{}\n\n</details>\n\n",
             inert_html(&cut(&row.path)),
-            inert_block(&row.hunk)
+            inert_block(row.hunk.trim_end())
         )
     };
     let rows = rows.iter().filter(|row| !row.hunk.is_empty());

@@ -51,7 +51,43 @@ fn a_clean_merge_says_that_nothing_needs_a_look() {
     let output = run(&person, "[[step]]\nexit = 9\n", &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(!output.stdout.contains("look"), "{}", output.stdout);
-    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @"");
+    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @r"
+    # Merge upstream main at [SHA] (1 commit)
+
+    Merge `forklift/fork_[STAMP]` into `main`.
+
+    <!-- forklift -->
+
+    Brings `main` up to date with upstream `[SHA]`. Made by git alone, without an agent; judged by the host against the commits it pinned before the run.
+
+    ### Needs a look
+
+    Nothing: the result has the changes of both sides, but for what the fork's rules leave out, and the agent decided nothing.
+
+    ### Conflicts
+
+    None: git merges the two sides without a conflict.
+
+    ### What comes from upstream
+
+    - `[SHA]` `second`
+
+    ### How it was made and checked
+
+    - agent: none was needed
+    - the fork's own check: none is set (`check` in FORK.md)
+    - upstream's commit is contained: yes
+    - the fork's history is contained: yes
+    - conflict markers left: 0
+    - links out of the tree: 0
+    - commits not by the box's own identity: 0
+
+    ### What became of the fork's own changes
+
+    **Fork contract:** 1 commit (1 kept); 1 path (1 kept)
+
+    Run `fork_[STAMP]` in `~/.local/state/forklift/runs/fork_[STAMP]`.
+    ");
 }
 
 #[test]
@@ -60,7 +96,86 @@ fn a_merge_by_rules_names_the_rule_of_each_conflict() {
     let Some(person) = two_conflicts(rules) else { return };
     let output = run(&person, "[[step]]\nexit = 9\n", &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @"");
+    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @r"
+    # Merge upstream main at [SHA] (2 commits)
+
+    Merge `forklift/fork_[STAMP]` into `main`.
+
+    <!-- forklift -->
+
+    Brings `main` up to date with upstream `[SHA]`. Made by git, the fork's rules and its past, without an agent; judged by the host against the commits it pinned before the run.
+
+    ### Needs a look
+
+    - `ruled.txt`: the fork's change is lost: 0 of 1 line
+
+    ### Conflicts
+
+    | path | conflict | decided by | result | sure |
+    |---|---|---|---|---|
+    | `ruled.txt` | content | rule | theirs | 100 % |
+    | `shared.txt` | content | rule | ours | 100 % |
+
+    <details><summary>ruled.txt</summary>
+
+    ```text
+    <<<<<<< fork
+    ours
+    ||||||| merge base
+    two
+    ======= upstream
+    theirs
+    >>>>>>> result
+    theirs
+    ```
+
+    </details>
+
+    <details><summary>shared.txt</summary>
+
+    ```text
+    <<<<<<< fork
+    two, said the fork
+    ||||||| merge base
+    two
+    ======= upstream
+    two, said upstream
+    >>>>>>> result
+    two, said the fork
+    ```
+
+    </details>
+
+    ### What comes from upstream
+
+    - `[SHA]` `upstream's two`
+    - `[SHA]` `upstream's way`
+
+    Left out of it by the fork's rules and earlier merges:
+
+    - `shared.txt`, by resolve: shared.txt
+
+    ### How it was made and checked
+
+    - agent: none was needed
+    - the fork's own check: none is set (`check` in FORK.md)
+    - upstream's commit is contained: yes
+    - the fork's history is contained: yes
+    - conflict markers left: 0
+    - links out of the tree: 0
+    - commits not by the box's own identity: 0
+
+    ### What became of the fork's own changes
+
+    **Fork contract:** 3 commits (2 kept, 1 changed); 3 paths (2 kept, 1 lost)
+
+    | state | what | why |
+    |---|---|---|
+    | **lost** | `ruled.txt` | 0 of 1 line |
+    | changed | `[SHA] the fork's way` |  |
+
+    Run `fork_[STAMP]` in `~/.local/state/forklift/runs/fork_[STAMP]`.
+    ");
 }
 
 /// Merges, decides the conflict anew, and leaves out what upstream wrote into another file.
@@ -81,7 +196,71 @@ fn a_dropped_hunk_of_upstream_stands_first() {
     let Some(person) = dropping() else { return };
     let output = run(&person, DROPS, &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @"");
+    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @r"
+    # Merge upstream main at [SHA] (2 commits)
+
+    Merge `forklift/fork_[STAMP]` into `main`.
+
+    <!-- forklift -->
+
+    Brings `main` up to date with upstream `[SHA]`. Made by `scripted` in a sealed box; judged by the host against the commits it pinned before the run.
+
+    ### Needs a look
+
+    - `README.md`: upstream's change is dropped: 1 of 1 hunk dropped, 1 line missing
+    - `shared.txt`: upstream's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; the fork's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; conflict decided by the agent (new)
+
+    ### Conflicts
+
+    | path | conflict | decided by | result | sure |
+    |---|---|---|---|---|
+    | `shared.txt` | content | agent | new | – |
+
+    <details><summary>shared.txt</summary>
+
+    ```text
+    <<<<<<< fork
+    two, said the fork
+    ||||||| merge base
+    two
+    ======= upstream
+    two, said upstream
+    >>>>>>> result
+    two, said both
+    ```
+
+    </details>
+
+    ### What comes from upstream
+
+    - `[SHA]` `upstream's two`
+    - `[SHA]` `a line to read`
+
+    ### How it was made and checked
+
+    - agent: `scripted` in a sealed bwrap box
+    - model: unknown
+    - time: [TIME]
+    - tokens: unknown
+    - cost: unknown
+    - the fork's own check: none is set (`check` in FORK.md)
+    - upstream's commit is contained: yes
+    - the fork's history is contained: yes
+    - conflict markers left: 0
+    - links out of the tree: 0
+    - commits not by the box's own identity: 0
+
+    ### What became of the fork's own changes
+
+    **Fork contract:** 2 commits (1 kept, 1 changed); 2 paths (1 kept, 1 changed)
+
+    | state | what | why |
+    |---|---|---|
+    | changed | `[SHA] the fork's two` |  |
+    | changed | `shared.txt` | 0 of 1 line, 1 adapted |
+
+    Run `fork_[STAMP]` in `~/.local/state/forklift/runs/fork_[STAMP]`.
+    ");
 }
 
 #[test]
@@ -118,7 +297,89 @@ sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no
     let mut command = person.forklift(&["resume", &name, "--answer", "both", "--script"]);
     let output = person.hermetic.run(command.arg(&script));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    insta::assert_snapshot!(snapshot(&person, &person.runs()[1]), @"");
+    insta::assert_snapshot!(snapshot(&person, &person.runs()[1]), @r"
+    # Merge upstream main at [SHA] (2 commits)
+
+    Merge `forklift/fork_[STAMP]` into `main`.
+
+    <!-- forklift -->
+
+    Brings `main` up to date with upstream `[SHA]`. Made by `scripted` in a sealed box; judged by the host against the commits it pinned before the run.
+
+    ### Needs a look
+
+    - `ruled.txt`: the fork's change is lost: 0 of 1 line
+    - `shared.txt`: conflict decided by the agent (both)
+
+    ### Conflicts
+
+    | path | conflict | decided by | result | sure |
+    |---|---|---|---|---|
+    | `ruled.txt` | content | rule | theirs | 100 % |
+    | `shared.txt` | content | agent | both | – |
+
+    <details><summary>ruled.txt</summary>
+
+    ```text
+    <<<<<<< fork
+    ours
+    ||||||| merge base
+    two
+    ======= upstream
+    theirs
+    >>>>>>> result
+    theirs
+    ```
+
+    </details>
+
+    <details><summary>shared.txt</summary>
+
+    ```text
+    <<<<<<< fork
+    two, said the fork
+    ||||||| merge base
+    two
+    ======= upstream
+    two, said upstream
+    >>>>>>> result
+    two, said the fork
+    two, said upstream
+    ```
+
+    </details>
+
+    ### What comes from upstream
+
+    - `[SHA]` `upstream's two`
+    - `[SHA]` `upstream's way`
+
+    ### How it was made and checked
+
+    - agent: `scripted` in a sealed bwrap box
+    - model: unknown
+    - time: [TIME]
+    - tokens: unknown
+    - cost: unknown
+    - continues run `fork_[STAMP]`, whose time and tokens are not included
+    - the fork's own check: none is set (`check` in FORK.md)
+    - upstream's commit is contained: yes
+    - the fork's history is contained: yes
+    - conflict markers left: 0
+    - links out of the tree: 0
+    - commits not by the box's own identity: 0
+
+    ### What became of the fork's own changes
+
+    **Fork contract:** 3 commits (2 kept, 1 changed); 3 paths (2 kept, 1 lost)
+
+    | state | what | why |
+    |---|---|---|
+    | **lost** | `ruled.txt` | 0 of 1 line |
+    | changed | `[SHA] the fork's way` |  |
+
+    Run `fork_[STAMP]` in `~/.local/state/forklift/runs/fork_[STAMP]`.
+    ");
 }
 
 #[test]
