@@ -100,8 +100,8 @@ mod tests {
         };
         let whole = render_sections(sections(), usize::MAX);
         assert!(!whole.contains("more") && whole.matches('-').count() == 70, "{whole}");
-        let cut = render_sections(sections(), 1100);
-        assert!(cut.len() <= 1100, "{}", cut.len());
+        let cut = render_sections(sections(), 900);
+        assert!(cut.len() <= 900, "{}", cut.len());
         assert!(
             cut.contains("- Review 0019") && cut.contains("### Hunks\n\n\n… and 30 more lines."),
             "{cut}"

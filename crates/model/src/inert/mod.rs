@@ -47,6 +47,7 @@ pub fn inert_html(text: &str) -> String {
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
+        .replace('`', "&grave;")
 }
 
 /// Lines in a code block whose fence the text cannot close.

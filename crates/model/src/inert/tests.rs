@@ -218,7 +218,7 @@ fn check(text: &str) {
 
     let html = inert_html(text);
     finds_nothing(&SOURCE_SEARCHES, &html, text);
-    assert!(!html.contains(['<', '>', '"']), "{html:?}");
+    assert!(!html.contains(['<', '>', '"', '`']), "{html:?}");
 
     for span in [inert_code(text), inert_cell(text)] {
         finds_nothing(&SOURCE_SEARCHES, &span, text);
