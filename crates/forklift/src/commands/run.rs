@@ -92,7 +92,9 @@ pub(super) async fn begin<'a>(
         Start::Finish(run) => {
             let message = format!("finishing {}, which has the same commits", run.dir.id());
             ui.phase("attach", &message);
-            return Ok((ForkRun::open(ui, places, run.dir, seen.repo, cancel)?, fork_lock));
+            let mut run = ForkRun::open(ui, places, run.dir, seen.repo, cancel)?;
+            run.accept(AcceptArgs::of(args));
+            return Ok((run, fork_lock));
         }
         Start::Publish(run) => {
             let message = format!("publishing the verified commit of {}", run.dir.id());

@@ -132,6 +132,10 @@ pub(crate) struct AcceptArgs {
 }
 
 impl AcceptArgs {
+    pub(crate) fn of(args: &RunArgs) -> Self {
+        Self { accept_loss: args.accept_loss, accept_dropped: args.accept_dropped }
+    }
+
     pub(crate) fn is_given(self) -> bool {
         self.accept_loss || self.accept_dropped
     }

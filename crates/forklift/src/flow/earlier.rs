@@ -124,6 +124,28 @@ pub(crate) fn last_published(
     Ok(stored_runs(runs)?.find(counts))
 }
 
+/// A run that began later and published another commit: the older result must not replace it. The run that publishes a
+/// commit later counts from the beginning of the run that made it.
+pub(crate) fn find_later_result(
+    runs: &Path,
+    own: &RunId,
+    meta: &ForkRunRecord,
+) -> Result<Option<RunId>, Failure> {
+    let made_by = meta.publishes.as_ref().unwrap_or(own);
+    let made_at = match &meta.publishes {
+        Some(earlier) => stored_runs(runs)?.find(|run| run.dir.id() == earlier),
+        None => None,
+    };
+    let made_at = made_at.map_or(meta.started_at, |run| run.meta.started_at);
+    let later = last_published(runs, &meta.fork, own)?.filter(|later| {
+        let commit = later.meta.publication.as_ref().map(|sent| &sent.commit);
+        later.dir.id() != made_by
+            && later.meta.started_at > made_at
+            && commit != meta.tip().as_ref()
+    });
+    Ok(later.map(|later| later.dir.id().clone()))
+}
+
 /// What the runs of a fork have pushed.
 pub(crate) fn own_branches(runs: &Path, fork: &Fork) -> Result<Vec<OwnBranch>, Failure> {
     let same = stored_runs(runs)?.filter(|run| is_same_fork(fork, &run.meta.fork));

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use engine::publish::Publication;
 use engine::run::{Push, Pushed};
 use host::git::{BranchUpdate, SealedRepo, UserEnv};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId, Sha};
 use run_store::operation_log::OperationLog;
 
-use super::earlier::{choose_branch_after, last_published, own_branches};
+use super::earlier::{choose_branch_after, find_later_result, last_published, own_branches};
 use super::pull::open_pull;
 use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
@@ -32,6 +33,12 @@ impl ForkRun<'_> {
         self.ui.phase("publish", "pushing the branch to origin");
         let repo = self.run.import_repo(&self.repo);
         let log = self.run.operations().or_machine()?;
+        if let Some(later) = find_later_result(self.runs(), self.run.dir.id(), &self.run.record)? {
+            let problem = format!("{later} published a later result for this fork");
+            let branch = new_branch(self.run.dir.id())?.branch;
+            self.run.record.publication = Some(unpublished(branch, tip, problem));
+            return Ok(());
+        }
         let mut to = self.choose_destination(&tip).await?;
         let mut pushed = self.push(&repo, &log, &tip, &to).await?;
         if to.replaces.is_some() && !pushed.publication.pushed && !pushed.unreachable {
@@ -111,4 +118,9 @@ impl ForkRun<'_> {
 fn new_branch(run: &RunId) -> Result<Destination, Failure> {
     let branch = BranchName::parse(&format!("forklift/{run}")).or_exit(ForkliftExit::Internal)?;
     Ok(Destination { branch, replaces: None })
+}
+
+fn unpublished(branch: BranchName, commit: Sha, problem: String) -> Publication {
+    let problem = Some(problem);
+    Publication { branch, commit, pushed: false, problem, pull: None, pull_text: None, note: None }
 }

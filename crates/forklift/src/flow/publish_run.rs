@@ -3,10 +3,10 @@
 
 use engine::run::{Phase, Product, create, gather_evidence, load_plan};
 use engine::workspace::{AGENT_IDENTITY, link_folder};
-use host::git::RemoteBranch;
+use host::git::{RemoteBranch, UserRepo};
 use run_store::run_dir::RunDir;
 
-use super::earlier::{StoredRun, branch_at, last_published};
+use super::earlier::{StoredRun, branch_at, find_later_result};
 use super::integrate::HOST_IDENTITY;
 use super::observe::{find_push_url, project_of};
 use super::pull::ForgePlan;
@@ -17,7 +17,6 @@ use crate::commands::ForkliftDirs;
 use crate::commands::run_args::AcceptArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::judge::Verdict;
-use host::git::UserRepo;
 
 /// Refuses a closed run whose commit cannot be published.
 pub(crate) fn refuse_unpublishable(
@@ -37,14 +36,9 @@ pub(crate) fn refuse_unpublishable(
     if verdict != Verdict::Publish && !accept.is_given() {
         return Err(Failure::usage(format!("{id} was not verified: {}", verdict.message())));
     }
-    let later = last_published(&places.runs, &meta.fork, id)?.filter(|later| {
-        later.meta.started_at > meta.started_at
-            && later.meta.publication.as_ref().map(|sent| &sent.commit) != meta.tip().as_ref()
-    });
-    match later {
+    match find_later_result(&places.runs, id, meta)? {
         Some(later) => Err(Failure::usage(format!(
-            "{id} is outdated: {} published a later result for this fork",
-            later.dir.id()
+            "{id} is outdated: {later} published a later result for this fork"
         ))),
         None => Ok(()),
     }
