@@ -4,8 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use testkit::fake_forge::Mishap;
 use testkit::part::{Part, require};
+use testkit::wait::wait_until;
 
-use crate::support::{COMMIT, DONE, Person, Scene};
+use crate::support::{COMMIT, DONE, Person, SLUG, Scene};
 
 fn commit_of(file: &str, text: &str) -> String {
     format!(
@@ -293,4 +294,72 @@ fn what_the_workspace_lacks_is_named() {
     let output = person.start(COMMIT, &[]);
     let words = "large files (LFS) are in the workspace as pointers";
     assert!(output.stderr.contains(words), "{}", output.snapshot());
+}
+
+fn origin_hook(scene: &Scene, name: &str, script: &str) {
+    let hook = scene.person.fork.origin.git_dir().join("hooks").join(name);
+    std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
+    std::fs::write(&hook, format!("#!/bin/sh\n{script}")).expect("written");
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+}
+
+/// The branch is on origin, the record says so, and there is one pull request.
+#[track_caller]
+fn is_published_once(scene: &Scene) {
+    let text = std::fs::read(scene.person.last_run(SLUG).join("metadata.json")).expect("read");
+    let record: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    assert_eq!(record["publication"]["pushed"], true, "{record:#}");
+    assert_eq!(record["publication"]["problem"], serde_json::Value::Null, "{record:#}");
+    assert_eq!(scene.published().as_deref(), record["publication"]["commit"].as_str());
+    assert_eq!(scene.forge.pulls().len(), 1);
+}
+
+/// What a push of the same commit does that arrives a moment earlier, and a server that dies before it answers.
+#[test]
+fn a_push_that_did_not_clearly_succeed_counts_where_origin_has_the_commit() {
+    for (name, script) in
+        [("update", "git update-ref \"$1\" \"$3\"\n"), ("post-receive", "kill -9 $PPID\n")]
+    {
+        let Some(scene) = Scene::new() else { return };
+        origin_hook(&scene, name, script);
+        scene.start_ok(&format!("{COMMIT}{DONE}"));
+        is_published_once(&scene);
+    }
+}
+
+#[test]
+fn a_push_that_outlived_its_bot_bottle_is_waited_for() {
+    let Some(scene) = Scene::new() else { return };
+    origin_hook(&scene, "pre-receive", "sleep 0.5\n");
+    let mut child = scene.spawn(&format!("{COMMIT}{DONE}"));
+    wait_until("the intent to push", || {
+        let log = scene.person.newest_run(SLUG).map(|run| run.join("operations.jsonl"));
+        let log = log.and_then(|log| std::fs::read_to_string(log).ok());
+        log.is_some_and(|log| log.contains("\"push\""))
+    });
+    child.kill().expect("killed");
+    child.wait().expect("it is gone");
+    let first = scene.person.last_run(SLUG);
+    let output = scene.resume(DONE);
+    assert!(output.stderr.contains("finishing"), "{}", output.snapshot());
+    let text = std::fs::read_to_string(first.join("metadata.json")).expect("read");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(record["publication"]["problem"], serde_json::Value::Null, "{record:#}");
+    assert_eq!(scene.published().as_deref(), record["publication"]["commit"].as_str());
+    assert_eq!(scene.forge.pulls().len(), 1);
+}
+
+#[test]
+fn the_branch_goes_to_the_address_that_git_pushes_to() {
+    let Some(scene) = Scene::new() else { return };
+    let fork = &scene.person.fork;
+    let dir = fork.origin.dir().with_file_name("push.git");
+    let (from, to) = (fork.origin.dir().display().to_string(), dir.display().to_string());
+    fork.origin.git(&["clone", "--quiet", "--bare", &from, &to]);
+    let relative = "../../forge/fork/push.git";
+    fork.checkout.git(&["remote", "set-url", "--push", "origin", relative]);
+    scene.start_ok(&format!("{COMMIT}{DONE}"));
+    assert_eq!(scene.published(), None);
+    let branch = format!("refs/heads/bot-bottle/{SLUG}");
+    assert_ne!(testkit::repo::Repo::open(dir).sha(&branch), "");
 }

@@ -8,7 +8,7 @@ use testkit::wait::wait_until;
 
 use crate::support::{MERGE, Person};
 
-fn killed_at(person: &Person, phase: &str, script: &str, flags: &[&str]) {
+pub(crate) fn killed_at(person: &Person, phase: &str, script: &str, flags: &[&str]) {
     let mut command = person.command(script, flags);
     command.env("BOTTLEWORKS_FAILPOINT", phase);
     let output = person.hermetic.run(&mut command);

@@ -4,7 +4,7 @@ use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
 use testkit::repo::Fork;
 
-use crate::support::Person;
+use crate::support::{Person, field_of};
 
 /// A closed run that was stuck, a closed run that was published, and one that was killed after its verdict.
 fn person() -> Option<Person> {
@@ -41,22 +41,31 @@ fn closed_runs_are_shown() {
     assert!(log.stdout.contains("git merge"), "{}", log.snapshot());
 }
 
+/// The branch that the published run left is at the commit of the newest run.
+#[track_caller]
+fn renewed_by_the_newest_run(person: &Person, before: &[String]) {
+    assert_eq!(person.published(), before);
+    let commit = field_of(&person.runs().pop().expect("a run"), "/publication/commit");
+    assert_eq!(person.fork.origin.sha(&before[0]), commit);
+}
+
 #[test]
 fn a_run_that_was_killed_is_finished() {
     let Some(person) = person() else { return };
-    assert_eq!(person.published().len(), 1);
+    let before = person.published();
     let output = person.hermetic.run(&mut person.forklift(&["attach", "fork_20261116_020519"]));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert_eq!(person.published().len(), 2, "{}", output.snapshot());
+    renewed_by_the_newest_run(&person, &before);
 }
 
 #[test]
 fn a_stuck_run_is_resumed() {
     let Some(person) = person() else { return };
+    let before = person.published();
     let path = person.hermetic.root().join("agent.toml");
     std::fs::write(&path, crate::support::MERGE).expect("written");
     let mut command = person.forklift(&["resume", "fork_20261116_020516", "--script"]);
     let output = person.hermetic.run(command.arg(path));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert_eq!(person.published().len(), 2, "{}", output.snapshot());
+    renewed_by_the_newest_run(&person, &before);
 }

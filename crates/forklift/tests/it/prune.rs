@@ -43,7 +43,7 @@ fn a_published_run_goes_and_the_bytes_are_told() {
 fn young_runs_and_the_newest_of_a_fork_stay() {
     let Some(person) = Person::new() else { return };
     person.run(MERGE, &[]);
-    person.run(MERGE, &[]);
+    person.run(MERGE, &["--again"]);
     let bare = person.hermetic.run(&mut person.forklift(&["prune"]));
     assert!(bare.stdout.contains("young"), "{}", bare.stdout);
     assert_eq!(person.runs().len(), 2);
@@ -106,7 +106,7 @@ fn a_run_that_is_not_finished_stays_whatever_is_said() {
 fn nothing_of_a_fork_that_is_being_worked_on_goes() {
     let Some(person) = Person::new() else { return };
     person.run(MERGE, &[]);
-    let mut second = person.start(&format!("{GATE}{MERGE}"), &[]);
+    let mut second = person.start(&format!("{GATE}{MERGE}"), &["--again"]);
     wait_until("the second run", || {
         assert!(second.try_wait().expect("it can be asked").is_none(), "it ended too early");
         person.runs().len() == 2

@@ -125,11 +125,40 @@ impl Person {
 
     /// Makes origin refuse every branch, as a server with protected branches does.
     pub(crate) fn reject_pushes(&self) {
-        let hook = self.fork.origin.git_dir().join("hooks/pre-receive");
+        self.origin_hook("pre-receive", "echo protected >&2\nexit 1\n");
+    }
+
+    /// Gives origin a hook of this name.
+    pub(crate) fn origin_hook(&self, name: &str, script: &str) {
+        let hook = self.fork.origin.git_dir().join("hooks").join(name);
         std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
-        std::fs::write(&hook, "#!/bin/sh\necho protected >&2\nexit 1\n").expect("written");
+        std::fs::write(&hook, format!("#!/bin/sh\n{script}")).expect("written");
         std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
     }
+
+    pub(crate) fn accept_pushes(&self) {
+        let hook = self.fork.origin.git_dir().join("hooks/pre-receive");
+        std::fs::remove_file(hook).expect("removed");
+    }
+
+    /// A command about a run.
+    pub(crate) fn about(&self, run: &Path, words: &[&str]) -> Output {
+        let [first, rest @ ..] = words else { panic!("no command") };
+        let name = name_of(run);
+        let args = [&[*first, name.as_str()], rest].concat();
+        self.hermetic.run(&mut self.forklift(&args))
+    }
+}
+
+pub(crate) fn name_of(run: &Path) -> String {
+    run.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+/// A field of a run's metadata.
+pub(crate) fn field_of(run: &Path, pointer: &str) -> serde_json::Value {
+    let text = std::fs::read(run.join("metadata.json")).expect("metadata");
+    let value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    value.pointer(pointer).cloned().unwrap_or(serde_json::Value::Null)
 }
 
 /// Runs the default agent with an env file of this text, which only its owner can read.

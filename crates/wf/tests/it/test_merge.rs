@@ -1,5 +1,7 @@
 //! Merging locally.
 
+use std::os::unix::fs::PermissionsExt;
+
 use testkit::repo::Repo;
 
 use crate::support::{ONE_DONE, Person, operations};
@@ -130,5 +132,24 @@ fn a_push_that_was_interrupted_is_finished_by_the_next_merge() {
         let last = operations(&person).pop();
         assert_eq!(last.as_deref(), Some("branch.push main done"), "{point}");
         assert!(person.ok(&["doctor"]).contains("all finished"), "{point}");
+    }
+}
+
+/// What a push of the same commit does that arrives a moment earlier, and a server that dies before it answers.
+#[test]
+fn a_push_that_did_not_clearly_succeed_counts_where_origin_has_the_commit() {
+    for (name, script) in
+        [("update", "git update-ref \"$1\" \"$3\"\n"), ("post-receive", "kill -9 $PPID\n")]
+    {
+        let person = Person::accepted();
+        let origin = Repo::init_bare(person.hermetic.work().join("origin.git"));
+        person.repo.git(&["remote", "add", "origin", origin.dir().to_str().expect("UTF-8")]);
+        let hook = origin.git_dir().join("hooks").join(name);
+        std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
+        std::fs::write(&hook, format!("#!/bin/sh\n{script}")).expect("written");
+        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+        person.ok(&["merge", "tf", "--push"]);
+        assert_eq!(origin.sha("main"), person.worktree("tf").head(), "{name}");
+        assert_eq!(person.meta("tf", "STATUS"), "done", "{name}");
     }
 }
