@@ -15,6 +15,7 @@ pub mod inert;
 pub mod redact;
 pub mod secret;
 pub mod secrets_file;
+pub mod sensitive_path;
 pub mod verdict;
 pub mod wire;
 
