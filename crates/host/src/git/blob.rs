@@ -93,7 +93,8 @@ impl Git {
         let input = lines_of(ids);
         let call = GitCall::new(argv("cat-file --batch --buffer")).reading(input.as_bytes());
         let answer = self.query(call).await?;
-        let blobs = answer.parse(parse_contents, "an object that ends too early")?;
+        let blobs =
+            answer.parse(|bytes| parse_objects(bytes, "blob"), "an object that ends too early")?;
         answer.all_of(blobs, ids.len())
     }
 }
@@ -160,43 +161,42 @@ fn read_regular_file(answer: &GitOutput, path: &str) -> Result<Option<Sha>, GitE
 fn read_sizes(answer: &GitOutput, count: usize) -> Result<Vec<Option<u64>>, GitError> {
     let parse = |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        let blob_size = |line| Some(parse_header(line)?.filter(|it| it.is_blob).map(|it| it.size));
+        let blob_size =
+            |line| Some(parse_header(line)?.filter(|it| it.kind == "blob").map(|it| it.size));
         text.lines().map(blob_size).collect()
     };
     answer.all_of(answer.parse(parse, "an object without a size")?, count)
 }
 
-/// Parses objects: each is a header line, as many bytes as it announces, and a newline.
-fn parse_contents(mut bytes: &[u8]) -> Option<Vec<Option<Blob>>> {
+/// Parses objects of one kind: each is a header line, as many bytes as it announces, and a newline.
+pub(super) fn parse_objects(mut bytes: &[u8], wanted: &str) -> Option<Vec<Option<Blob>>> {
     let mut blobs = Vec::new();
     while !bytes.is_empty() {
         let end = bytes.iter().position(|&byte| byte == b'\n')?;
         let header = parse_header(std::str::from_utf8(&bytes[..end]).ok()?)?;
         bytes = &bytes[end + 1..];
-        let Some(ObjectHeader { size, is_blob }) = header else {
+        let Some(ObjectHeader { size, kind }) = header else {
             blobs.push(None);
             continue;
         };
         let content = bytes.get(..usize::try_from(size).ok()?)?;
         bytes = bytes[content.len()..].strip_prefix(b"\n")?;
-        blobs.push(is_blob.then(|| Blob { bytes: content.to_vec(), size }));
+        blobs.push((kind == wanted).then(|| Blob { bytes: content.to_vec(), size }));
     }
     Some(blobs)
 }
 
-struct ObjectHeader {
+struct ObjectHeader<'a> {
     size: u64,
-    is_blob: bool,
+    kind: &'a str,
 }
 
 /// Parses `id type size`; the inner `None` is a missing object.
-fn parse_header(line: &str) -> Option<Option<ObjectHeader>> {
+fn parse_header(line: &str) -> Option<Option<ObjectHeader<'_>>> {
     let parts: Vec<&str> = line.split(' ').collect();
     match parts[..] {
         [_, "missing"] => Some(None),
-        [_, kind, size] => {
-            Some(Some(ObjectHeader { size: size.parse().ok()?, is_blob: kind == "blob" }))
-        }
+        [_, kind, size] => Some(Some(ObjectHeader { size: size.parse().ok()?, kind })),
         _ => None,
     }
 }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn contents_may_look_like_headers() {
         let text = format!("{A} blob 10\nx blob 99\n\n{A} missing\n{A} blob 0\n\n{A} tree 2\nab\n");
-        let blobs = parse_contents(text.as_bytes()).unwrap();
+        let blobs = parse_objects(text.as_bytes(), "blob").unwrap();
         assert_eq!(blobs.len(), 4);
         assert_eq!(blobs[0].as_ref().unwrap().bytes, b"x blob 99\n");
         assert_eq!(blobs[1], None);
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_content_that_ends_too_early_is_no_content() {
         for text in ["x blob 9\nabc", "x blob 3\nabc", "x blob", "x blob 3\nabcd\n"] {
-            assert!(parse_contents(text.as_bytes()).is_none(), "{text:?}");
+            assert!(parse_objects(text.as_bytes(), "blob").is_none(), "{text:?}");
         }
     }
 

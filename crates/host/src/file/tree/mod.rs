@@ -5,9 +5,11 @@
 mod mask;
 mod walk;
 
+use std::ffi::{CStr, OsString};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
 
@@ -48,6 +50,43 @@ pub fn remove_tree_safely(path: &Path) -> Result<(), FileError> {
     }
     walk(path, TreeAccess::MakeWritable, &mut Remove)?;
     std::fs::remove_dir(path).map_err(FileError::io("remove the directory", path))
+}
+
+/// Finds a path below `root` that has more than `limit` bytes, counted from the root.
+pub fn find_long_path(root: &Path, limit: usize) -> Result<Option<PathBuf>, FileError> {
+    let mut search = LongPath { limit, here: Vec::new(), found: None };
+    walk(root, TreeAccess::AsItIs, &mut search)?;
+    Ok(search.found)
+}
+
+struct LongPath {
+    limit: usize,
+    /// The current directory below the root, with a slash at its end.
+    here: Vec<u8>,
+    found: Option<PathBuf>,
+}
+
+impl Visit for LongPath {
+    const ACTION: &'static str = "search";
+
+    fn enter(&mut self, name: &CStr) {
+        self.here.extend_from_slice(name.to_bytes());
+        self.here.push(b'/');
+    }
+
+    fn entry(&mut self, entry: &TreeWalkEntry<'_>) -> io::Result<bool> {
+        let is_long = self.here.len() + entry.name.count_bytes() > self.limit;
+        if is_long {
+            let path = [self.here.as_slice(), entry.name.to_bytes()].concat();
+            self.found = Some(OsString::from_vec(path).into());
+        }
+        Ok(!is_long)
+    }
+
+    fn leave(&mut self, _parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+        self.here.truncate(self.here.len() - name.count_bytes() - 1);
+        Ok(())
+    }
 }
 
 struct Measure {
@@ -114,7 +153,7 @@ impl Visit for Remove {
         Ok(true)
     }
 
-    fn leave(&mut self, parent: BorrowedFd<'_>, name: &std::ffi::CStr) -> io::Result<()> {
+    fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
     }
 }

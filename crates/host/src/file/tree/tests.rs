@@ -143,3 +143,17 @@ fn an_error_names_the_place() {
     assert!(error.is_not_found());
     assert!(error.to_string().starts_with("could not measure "), "{error}");
 }
+
+#[test]
+fn a_path_that_is_too_long_is_found_however_deep_it_is() {
+    let dir = tree();
+    let root = dir.path().join("root");
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/b/file"), "").unwrap();
+    assert_eq!(find_long_path(&root, 8).unwrap(), None);
+    assert_eq!(find_long_path(&root, 7).unwrap(), Some(PathBuf::from("a/b/file")));
+    nest(&root, 3000);
+    let found = find_long_path(&root, 4000).unwrap().unwrap();
+    assert!(found.starts_with("d/d/d") && found.as_os_str().len() == 4001, "{found:?}");
+    remove_tree_safely(&root).unwrap();
+}

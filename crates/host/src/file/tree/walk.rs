@@ -24,6 +24,9 @@ pub(super) trait Visit {
         Ok(())
     }
 
+    /// Called when a directory beneath the root is entered.
+    fn enter(&mut self, _name: &CStr) {}
+
     /// Called for each entry, before a directory is entered; `false` ends the walk.
     fn entry(&mut self, entry: &TreeWalkEntry<'_>) -> io::Result<bool>;
 
@@ -100,6 +103,7 @@ fn walk_from<V: Visit>(
     while let Some(level) = trail.last_mut() {
         if let Some(name) = level.pending.pop() {
             here = enter(here.as_fd(), &name, access)?;
+            visit.enter(&name);
             if !push_level(here.as_fd(), name, visit, trail)? {
                 return Ok(());
             }
