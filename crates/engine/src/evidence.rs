@@ -8,14 +8,26 @@ use model::escape::escape_line;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-/// Commits beyond this many are counted as "too many" rather than listed.
-const MOST_COMMITS: usize = 10_000;
+use crate::result_tree::link::observe_links;
+use crate::result_tree::marker::find_marked;
+use crate::result_tree::sensitive::find_sensitive;
+use crate::result_tree::{
+    MODE_GITLINK, MadeEntry, ResultTreeWalk, compare_trees, show_path, submodule,
+};
 
-/// Bytes of a file that are searched for conflict markers.
-const SCAN_CAP: usize = 4 << 20;
+pub use crate::result_tree::sensitive::SensitiveChange;
 
-const MODE_LINK: u32 = 0o120_000;
-const MODE_GITLINK: u32 = 0o160_000;
+/// New commits that are looked at one by one; a result with more is refused.
+const MOST_COMMITS: usize = 100_000;
+
+/// Commits with another identity that are listed; all are counted.
+const FOREIGN_LISTED: usize = 20;
+
+/// Commits of both sides that are searched for the authors of commits that were made again.
+const MOST_KNOWN: usize = 50_000;
+
+/// Bytes of one name in a path. Most file systems accept no more.
+const NAME_BYTES: usize = 255;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
@@ -58,8 +70,26 @@ pub struct Evidence {
     pub markers_left: Vec<String>,
     /// Files and paths beyond the bounds.
     pub oversize: Vec<String>,
-    /// Commits with another identity than the box's own.
+    /// The first commits with another identity than the box's own. Commits that were made again keep their authors.
     pub foreign_identities: Vec<String>,
+    /// Number of commits with another identity.
+    #[serde(default)]
+    pub foreign_count: usize,
+    /// Symbolic links that cannot be followed.
+    #[serde(default)]
+    pub links_broken: Vec<String>,
+    /// Files with a mode that git itself would not write.
+    #[serde(default)]
+    pub odd_modes: Vec<String>,
+    /// Submodules with an address that neither side has.
+    #[serde(default)]
+    pub submodules_changed: Vec<String>,
+    /// Files that act by themselves, as neither side nor git's own merge has them.
+    #[serde(default)]
+    pub sensitive: Vec<SensitiveChange>,
+    /// The result is too large to examine: of its files nothing else is known.
+    #[serde(default)]
+    pub too_large: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,173 +99,152 @@ pub struct NewCommit {
     pub parents: usize,
 }
 
+/// Gathers the evidence about `tip`, a commit that only the given identities may have made. A result that is too large to
+/// examine is evidence too, because only the agent can have made it so.
 pub async fn gather(
     repo: &SealedRepo,
     pins: &Pins,
     tip: &Sha,
-    identity: (&str, &str),
+    identities: &[(&str, &str)],
     bounds: Bounds,
 ) -> Result<Evidence, GitError> {
-    let known = [pins.base.clone(), pins.upstream.clone()];
-    let commits = repo.new_commits(tip, &known, MOST_COMMITS).await?;
-    let from_base = repo.changed_entries(&pins.base, tip).await?;
-    let from_upstream = repo.changed_entries(&pins.upstream, tip).await?;
-    let made = made_here(&from_base, &from_upstream);
-    Ok(Evidence {
+    let history = Evidence {
         tip: Some(tip.clone()),
         upstream_reachable: repo.is_ancestor(&pins.upstream, tip).await?,
         base_reachable: repo.is_ancestor(&pins.base, tip).await?,
-        foreign_identities: foreign(&commits, identity),
+        ..Evidence::default()
+    };
+    let too_large =
+        |what: String| Evidence { oversize: vec![what], too_large: true, ..history.clone() };
+    match examine(repo, pins, tip, identities, bounds).await {
+        Ok(Examined::Whole(found)) => Ok(Evidence {
+            tip: history.tip,
+            upstream_reachable: history.upstream_reachable,
+            base_reachable: history.base_reachable,
+            ..*found
+        }),
+        Ok(Examined::TooLarge(what)) => Ok(too_large(what)),
+        Err(GitError::TooMuch { .. } | GitError::TimedOut { .. }) => {
+            Ok(too_large("more than can be examined".to_owned()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Evidence about commits and files, without the history.
+enum Examined {
+    Whole(Box<Evidence>),
+    TooLarge(String),
+}
+
+async fn examine(
+    repo: &SealedRepo,
+    pins: &Pins,
+    tip: &Sha,
+    identities: &[(&str, &str)],
+    bounds: Bounds,
+) -> Result<Examined, GitError> {
+    let known = [pins.base.clone(), pins.upstream.clone()];
+    let commits = repo.new_commits(tip, &known, MOST_COMMITS + 1).await?;
+    if commits.len() > MOST_COMMITS {
+        return Ok(Examined::TooLarge(format!("more than {MOST_COMMITS} new commits")));
+    }
+    let tree = match compare_trees(repo, pins, tip).await? {
+        ResultTreeWalk::Whole(tree) => tree,
+        ResultTreeWalk::TooLarge(what) => return Ok(Examined::TooLarge(what)),
+    };
+    let from_base = repo.changed_entries(&pins.base, tip).await?;
+    let from_upstream = repo.changed_entries(&pins.upstream, tip).await?;
+    let foreign = foreign(repo, pins, &commits, identities).await?;
+    let links = observe_links(repo, tip, &[&pins.base, &pins.upstream]).await?;
+    let made = &tree.made;
+    let mut oversize = oversize(repo, &from_base, made, bounds).await?;
+    oversize.extend(links.long);
+    let odd = |entry: &MadeEntry| Some(format!("{} {}", entry.odd_mode.as_ref()?, entry.shown()));
+    Ok(Examined::Whole(Box::new(Evidence {
         files_changed: from_base.len(),
-        files_made: made.iter().map(|entry| shown(entry)).collect(),
-        links_leaving: links_leaving(repo, &made).await?,
-        gitlinks_made: with_mode(&made, MODE_GITLINK).map(shown).collect(),
-        markers_left: markers_left(repo, &made).await?,
-        oversize: oversize(repo, &from_base, &made, bounds).await?,
+        files_made: made.iter().map(MadeEntry::shown).collect(),
+        links_leaving: links.leaving,
+        links_broken: links.broken,
+        gitlinks_made: with_mode(made, MODE_GITLINK).map(MadeEntry::shown).collect(),
+        markers_left: find_marked(repo, made, &[&from_base, &from_upstream]).await?,
+        odd_modes: made.iter().filter_map(odd).collect(),
+        submodules_changed: submodule::find_changed(repo, made).await?,
+        sensitive: find_sensitive(repo, pins, &tree, &links.aliases).await?,
+        oversize,
+        foreign_count: foreign.len(),
+        foreign_identities: foreign.into_iter().take(FOREIGN_LISTED).collect(),
         new_commits: commits.into_iter().map(NewCommit::from).collect(),
-    })
+        ..Evidence::default()
+    })))
 }
 
-/// Entries of the tip that are the same on neither side.
-fn made_here<'a>(base: &'a [ChangedEntry], upstream: &[ChangedEntry]) -> Vec<&'a ChangedEntry> {
-    let differs: BTreeSet<&[u8]> = upstream.iter().map(|entry| entry.path.as_slice()).collect();
-    base.iter()
-        .filter(|entry| entry.new.is_some() && differs.contains(entry.path.as_slice()))
-        .collect()
-}
-
-fn with_mode<'a>(
-    entries: &'a [&'a ChangedEntry],
-    mode: u32,
-) -> impl Iterator<Item = &'a ChangedEntry> {
-    entries.iter().copied().filter(move |entry| entry.new_mode == mode)
-}
-
-async fn links_leaving(repo: &SealedRepo, made: &[&ChangedEntry]) -> Result<Vec<String>, GitError> {
-    let links: Vec<&ChangedEntry> = with_mode(made, MODE_LINK).collect();
-    let ids: Vec<Sha> = links.iter().filter_map(|entry| entry.new.clone()).collect();
-    let targets = repo.read_blobs(&ids, 4096).await?;
-    let leaving = links.iter().zip(targets).filter(|(entry, target)| {
-        target.as_ref().is_none_or(|blob| leaves_tree(&entry.path, &blob.bytes))
-    });
-    Ok(leaving.map(|(entry, _)| shown(entry)).collect())
-}
-
-/// Returns whether a link at `path` with this target points outside of its tree.
-fn leaves_tree(path: &[u8], target: &[u8]) -> bool {
-    if target.starts_with(b"/") {
-        return true;
-    }
-    let mut depth = path.split(|byte| *byte == b'/').count() as i64 - 1;
-    for part in target.split(|byte| *byte == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => depth -= 1,
-            _ => depth += 1,
-        }
-        if depth < 0 {
-            return true;
-        }
-    }
-    false
-}
-
-async fn markers_left(repo: &SealedRepo, made: &[&ChangedEntry]) -> Result<Vec<String>, GitError> {
-    let files: Vec<&&ChangedEntry> =
-        made.iter().filter(|entry| entry.new_mode & 0o170_000 == 0o100_000).collect();
-    let ids: Vec<Sha> = files.iter().filter_map(|entry| entry.new.clone()).collect();
-    let texts = repo.read_blobs(&ids, SCAN_CAP).await?;
-    let marked = files
-        .iter()
-        .zip(texts)
-        .filter(|(_, blob)| blob.as_ref().is_some_and(|blob| has_markers(&blob.bytes)));
-    Ok(marked.map(|(entry, _)| shown(entry)).collect())
-}
-
-/// All three of git's markers at the start of lines, in order. A lone row of equals signs is a heading in many formats.
-fn has_markers(text: &[u8]) -> bool {
-    let mut wanted = [&b"<<<<<<< "[..], &b"======="[..], &b">>>>>>> "[..]].into_iter().peekable();
-    for line in text.split(|byte| *byte == b'\n') {
-        if wanted.peek().is_some_and(|marker| line.starts_with(marker)) {
-            wanted.next();
-        }
-    }
-    wanted.peek().is_none()
+fn with_mode(entries: &[MadeEntry], mode: u32) -> impl Iterator<Item = &MadeEntry> {
+    entries.iter().filter(move |entry| entry.mode == mode)
 }
 
 async fn oversize(
     repo: &SealedRepo,
     changed: &[ChangedEntry],
-    made: &[&ChangedEntry],
+    made: &[MadeEntry],
     bounds: Bounds,
 ) -> Result<Vec<String>, GitError> {
     let mut found: Vec<String> = changed
         .iter()
         .filter(|entry| entry.path.len() > bounds.path_bytes)
-        .map(|entry| format!("path of {} bytes: {}", entry.path.len(), shown(entry)))
+        .map(|entry| format!("path of {} bytes: {}", entry.path.len(), show_path(&entry.path)))
         .collect();
+    let longest = |entry: &MadeEntry| entry.path.split(|byte| *byte == b'/').map(<[u8]>::len).max();
+    let named = made.iter().filter_map(|entry| Some((longest(entry)?, entry)));
+    let named = named.filter(|(bytes, _)| *bytes > NAME_BYTES);
+    found.extend(named.map(|(bytes, entry)| format!("name of {bytes} bytes: {}", entry.shown())));
     if changed.len() > bounds.files {
         found.push(format!("{} files changed", changed.len()));
     }
-    let blobs: Vec<&&ChangedEntry> =
-        made.iter().filter(|entry| entry.new_mode != MODE_GITLINK).collect();
-    let ids: Vec<Sha> = blobs.iter().filter_map(|entry| entry.new.clone()).collect();
+    let blobs: Vec<&MadeEntry> = made.iter().filter(|entry| entry.is_blob()).collect();
+    let ids: Vec<Sha> = blobs.iter().map(|entry| entry.id.clone()).collect();
     for (entry, size) in blobs.iter().zip(repo.blob_sizes(&ids).await?) {
         if size.is_some_and(|size| size > bounds.file_bytes) {
-            found.push(format!("{} has {} bytes", shown(entry), size.unwrap_or_default()));
+            found.push(format!("{} has {} bytes", entry.shown(), size.unwrap_or_default()));
         }
     }
     Ok(found)
 }
 
-/// Lists commits with another author or, after that, another committer.
-fn foreign(commits: &[CommitFacts], (name, email): (&str, &str)) -> Vec<String> {
-    let is_foreign = |who: &&GitIdentity| who.name != name || who.email != email;
+/// Lists commits with another committer or author. A commit of one of the sides that was made again, by a rebase or a
+/// cherry-pick, keeps its author.
+async fn foreign(
+    repo: &SealedRepo,
+    pins: &Pins,
+    commits: &[CommitFacts],
+    identities: &[(&str, &str)],
+) -> Result<Vec<String>, GitError> {
+    let is_foreign = |who: &GitIdentity| {
+        !identities.iter().any(|(name, email)| who.name == *name && who.email == *email)
+    };
+    let mut known = BTreeSet::new();
+    if commits.iter().any(|commit| is_foreign(&commit.author)) {
+        for (side, other) in [(&pins.base, &pins.upstream), (&pins.upstream, &pins.base)] {
+            let theirs = repo.new_commits(side, std::slice::from_ref(other), MOST_KNOWN).await?;
+            known
+                .extend(theirs.into_iter().map(|it| (it.author.name, it.author.email, it.subject)));
+        }
+    }
+    let is_carried = |commit: &CommitFacts| {
+        let GitIdentity { name, email } = commit.author.clone();
+        known.contains(&(name, email, commit.subject.clone()))
+    };
     let line = |commit: &CommitFacts| {
-        let who = [&commit.author, &commit.committer].into_iter().find(is_foreign)?;
+        let author = Some(&commit.author).filter(|_| !is_carried(commit));
+        let who = author.into_iter().chain([&commit.committer]).find(|who| is_foreign(who))?;
         let shown = format!("{} by {} <{}>", commit.sha.short(), who.name, who.email);
         Some(escape_line(&shown).into_owned())
     };
-    commits.iter().filter_map(line).collect()
+    Ok(commits.iter().filter_map(line).collect())
 }
 
 impl From<CommitFacts> for NewCommit {
     fn from(commit: CommitFacts) -> Self {
         Self { parents: commit.parents.len(), sha: commit.sha, subject: commit.subject }
-    }
-}
-
-fn shown(entry: &ChangedEntry) -> String {
-    escape_line(&String::from_utf8_lossy(&entry.path)).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_may_wander_inside_the_tree_but_not_out_of_it() {
-        let check = |path: &str, target: &str, expected| {
-            assert_eq!(
-                leaves_tree(path.as_bytes(), target.as_bytes()),
-                expected,
-                "{path} -> {target}"
-            );
-        };
-        check("a", "b", false);
-        check("dir/a", "../b", false);
-        check("a", "../b", true);
-        check("dir/a", "../../etc/passwd", true);
-        check("a", "/etc/passwd", true);
-        check("dir/a", "x/../../b", false);
-        check("dir/a", "../x/../../b", true);
-    }
-
-    #[test]
-    fn only_a_whole_set_of_markers_counts() {
-        assert!(has_markers(b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> upstream/main\nd\n"));
-        assert!(!has_markers(b"Title\n=======\ntext\n"));
-        assert!(!has_markers(b"<<<<<<< HEAD\n=======\n"));
-        assert!(!has_markers(b"  <<<<<<< a\n=======\n>>>>>>> b\n"));
     }
 }

@@ -4,6 +4,7 @@
 //! and fetches from them with every check on. No git of the host ever opens the workspace.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use host::git::{GitError, OldValue, RefName, SealedRepo, UserRepo};
@@ -141,6 +142,13 @@ pub async fn export_within(
     {
         Ok(()) => {}
         Err(GitError::Failed { stderr, .. }) => return Ok(Exported::Refused(stderr)),
+        // The bundle is the agent's: one that cannot be read, or not in time, is no failure of the machine.
+        Err(error @ (GitError::TimedOut { .. } | GitError::TooMuch { .. })) => {
+            return Ok(Exported::Refused(error.to_string()));
+        }
+        Err(GitError::Bundle { source, .. }) if source.kind() == ErrorKind::InvalidData => {
+            return Ok(Exported::Refused(format!("the bundle cannot be read: {source}")));
+        }
         Err(error) => return Err(error.into()),
     }
     match repo.resolve_commit(name.as_str()).await? {

@@ -17,6 +17,7 @@ pub mod mirror;
 pub mod publish;
 pub mod record;
 pub mod report;
+mod result_tree;
 pub mod run;
 pub mod shim;
 pub mod sweep;

@@ -23,6 +23,13 @@ pub const AGENT_IDENTITY: (&str, &str) = ("Bottleworks agent", "agent@bottle.inv
 /// Time limit for gigabytes on a slow disk.
 const COPY_LIMIT: Duration = Duration::from_secs(1800);
 
+/// Bytes of a path that the kernel accepts, with some room for the names of temporary files.
+const PATH_BYTES: usize = 4000;
+
+/// Characters of a deep folder's path, and of a copy's complaint, that are shown.
+const DEEP_SHOWN: usize = 60;
+const REASON_CHARS: usize = 300;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceOptions {
     pub branch: BranchName,
@@ -167,8 +174,20 @@ async fn copy_with(flags: &[&str], from: &Path, to: &Path) -> Result<(), Workspa
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let reason = model::escape::escape_line(stderr.lines().next().unwrap_or("no reason given"));
-    Err(WorkspaceError::Copy { from: from.into(), reason: reason.into_owned() })
+    // A file name can be as long as the agent wants.
+    let line = stderr.lines().next().unwrap_or("no reason given");
+    let line: String = line.chars().take(REASON_CHARS).collect();
+    let reason = model::escape::escape_line(&line).into_owned();
+    Err(WorkspaceError::Copy { from: from.into(), reason })
+}
+
+/// Finds a folder below `from` whose copy below `to` no path could name. A folder that cannot be read is left to the copy.
+pub fn find_deep_folder(from: &Path, to: &Path) -> Option<String> {
+    let longest = from.as_os_str().len().max(to.as_os_str().len());
+    let limit = PATH_BYTES.saturating_sub(longest);
+    let found = host::file::find_long_path(from, limit).ok().flatten()?;
+    let start: String = found.to_string_lossy().chars().take(DEEP_SHOWN).collect();
+    Some(format!("{}…", model::escape::escape_line(&start)))
 }
 
 /// Makes the user of the box the owner of a folder. Only root has to: any other caller is that user.

@@ -173,9 +173,12 @@ pub async fn gather_evidence<P: Product>(
     identity: (&str, &str),
 ) -> Result<(), P::Failure> {
     let pins = product.import_source().pins;
-    let found = evidence::gather(repo, &pins, tip, identity, Bounds::default()).await;
-    product.run_mut().record.evidence = Some(found.or_fail::<P>()?);
-    product.inspect(repo, tip).await
+    let found = evidence::gather(repo, &pins, tip, &[identity], Bounds::default()).await;
+    let found = found.or_fail::<P>()?;
+    let too_large = found.too_large;
+    product.run_mut().record.evidence = Some(found);
+    // Git would take as long over such a result as the agent wants.
+    if too_large { Ok(()) } else { product.inspect(repo, tip).await }
 }
 
 async fn close<P: Product>(mut product: P) -> Result<P::Status, P::Failure> {

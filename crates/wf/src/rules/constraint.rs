@@ -1,5 +1,6 @@
 //! Limits on an agent's change, judged from git and not from the agent's report.
 
+use engine::evidence::SensitiveChange;
 use model::id::{MicroCommitId, Sha};
 
 use super::conflict::contains;
@@ -16,6 +17,8 @@ pub(crate) struct ObservedChange {
     pub(crate) lines_changed: u64,
     /// Content that is refused: links out of the repository, links to other repositories, oversized files.
     pub(crate) strange: Vec<String>,
+    /// Files that act by themselves.
+    pub(crate) sensitive: Vec<SensitiveChange>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +42,7 @@ pub(crate) fn judge_change(
         return Err(message.clone());
     }
     check_paths(change, limits)?;
+    check_sensitive(change, limits)?;
     check_size(change, limits)?;
     Ok(unexpected(change, limits))
 }
@@ -69,6 +73,21 @@ fn check_paths(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Files that act by themselves take effect in the user's own worktree, so a person names them first.
+fn check_sensitive(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Result<(), String> {
+    let named = |path: &str| {
+        let mut rules = limits.allowed.iter().chain(limits.expected);
+        rules.any(|rule| contains(rule, path.as_bytes()))
+    };
+    match change.sensitive.iter().find(|sensitive| !named(&sensitive.path)) {
+        Some(sensitive) => Err(format!(
+            "{} was changed and waits for a person: name it in ALLOWED_PATHS of the profile or in EXPECTED_PATHS of the workstream",
+            sensitive.message()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// A bare name such as `.env` is forbidden in every folder, a path only at its place.
@@ -108,6 +127,8 @@ fn unexpected(change: &ObservedChange, limits: &ChangeLimits<'_>) -> Vec<String>
 
 #[cfg(test)]
 mod tests {
+    use model::sensitive_path::SensitiveKind;
+
     use super::*;
 
     fn good() -> ObservedChange {
@@ -119,6 +140,7 @@ mod tests {
             changed: vec![b"mk/a".to_vec(), b"other".to_vec()],
             lines_changed: 12,
             strange: Vec::new(),
+            sensitive: Vec::new(),
         }
     }
 
@@ -164,6 +186,17 @@ mod tests {
         refused(|change| change.changed = vec![b"app/.env".to_vec()], ".env is forbidden");
         refused(|change| change.changed.push(b"c".to_vec()), "3 files");
         refused(|change| change.lines_changed = 21, "21 lines");
+    }
+
+    #[test]
+    fn what_acts_by_itself_waits_until_a_person_names_it() {
+        let change =
+            |path: &str| SensitiveChange { path: path.to_owned(), kind: SensitiveKind::GitHook };
+        let text = ".husky/pre-commit (git hook) was changed and waits for a person";
+        refused(|it| it.sensitive.push(change(".husky/pre-commit")), text);
+        let mut named = good();
+        named.sensitive.push(change("mk/.husky/pre-commit"));
+        assert!(judge(&named).is_ok());
     }
 
     #[test]

@@ -44,6 +44,15 @@ fn what_the_agent_leaves_uncommitted_is_committed_but_for_test_results() {
 }
 
 #[test]
+fn a_file_that_acts_by_itself_is_accepted_once_a_person_names_it() {
+    let Some(person) = person_with_one() else { return };
+    person.profile(&format!("{PROFILE}ALLOWED_PATHS=.husky/\n"));
+    person.cast(&agent("mkdir .husky && echo x > .husky/pre-commit"), APPROVE);
+    person.run_once(0);
+    assert_eq!(person.subjects()[0], "COMMIT-TF-001: Add test harness");
+}
+
+#[test]
 fn every_bound_is_checked_by_git() {
     let Some(person) = person_with_one() else { return };
     let commit = |what: &str| format!("{what} && git add -A && git commit -qm 'COMMIT-TF-001: x'");
@@ -61,6 +70,19 @@ fn every_bound_is_checked_by_git() {
     );
     refused(&person, &commit("seq 1 201 > long"), "201 lines");
     refused(&person, &commit("ln -s /etc/passwd link"), "is a link out of the repository");
+    refused(&person, &commit("ln -s a b; ln -s b a"), "is a link that cannot be followed");
+    refused(&person, &commit("printf '<<<<<<< a\\nx\\n>>>>>>> b\\n' > m"), "has conflict markers");
+    refused(
+        &person,
+        &format!("export GIT_AUTHOR_NAME=Eve; {}", commit("echo x > x")),
+        "is neither the agent nor you",
+    );
+    refused(
+        &person,
+        &commit("mkdir .husky && echo x > .husky/pre-commit"),
+        ".husky/pre-commit (git hook) was changed and waits for a person",
+    );
+    refused(&person, &commit("echo x > AGENTS.md"), "AGENTS.md (file that agents obey)");
     refused(
         &person,
         "git checkout -q --orphan other && git commit -qm 'COMMIT-TF-001: x'",

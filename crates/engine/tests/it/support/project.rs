@@ -86,7 +86,7 @@ impl Project {
         let exported = exported.expect("an export");
         let evidence = match &exported {
             Exported::Tip(tip) => {
-                let found = gather(&repo, &self.pins, tip, AGENT_IDENTITY, bounds).await;
+                let found = gather(&repo, &self.pins, tip, &[AGENT_IDENTITY], bounds).await;
                 Some(found.expect("evidence"))
             }
             Exported::NothingNew | Exported::NoBranch | Exported::Refused(_) => None,

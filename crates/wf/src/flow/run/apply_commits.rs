@@ -1,18 +1,17 @@
 //! Applies an agent's commits to the workstream's branch: judges them with git, then fast-forwards the worktree or leaves
 //! it as it is.
 
-use engine::evidence::{self, Bounds as EvidenceBounds, Pins};
+use engine::evidence::{self, Bounds as EvidenceBounds, Evidence, Pins};
 use engine::workspace::AGENT_IDENTITY;
-use host::git::{RefName, SealedRepo};
+use host::git::{GitIdentity, RefName, SealedRepo};
 use model::id::Sha;
 
 use super::RunContext;
 use crate::disk::{Implemented, StateFile};
 use crate::exit::{OrExit, WfExit, WfResult};
+use crate::flow::product::identity;
 use crate::rules::constraint::{ObservedChange, judge_change};
 use crate::rules::pipeline::{RunStage, StageOutcome};
-
-const MOST_COMMITS: usize = 1000;
 
 /// Judges the commits, and fast-forwards the branch if they are within the limits.
 pub(super) async fn apply_commits(
@@ -22,7 +21,8 @@ pub(super) async fn apply_commits(
     tip: &Sha,
 ) -> WfResult<StageOutcome> {
     let head = context.head_before()?.clone();
-    let after = observe(repo, &head, tip).await?;
+    let user = identity(context.product()?).await?;
+    let after = observe(repo, &head, tip, &user).await?;
     match judge_change(&after, &context.limits()?) {
         Ok(warnings) => context.notes.extend(warnings),
         Err(message) => return Ok(StageOutcome::failed(RunStage::Implement, message)),
@@ -39,31 +39,53 @@ pub(super) async fn apply_commits(
     move_branch(context, repo, name, &implemented).await
 }
 
-async fn observe(repo: &SealedRepo, head: &Sha, tip: &Sha) -> WfResult<ObservedChange> {
-    let known = std::slice::from_ref(head);
-    let commits = repo.new_commits(tip, known, MOST_COMMITS).await.or_exit(WfExit::General)?;
-    let entries = repo.changed_entries(head, tip).await.or_exit(WfExit::General)?;
-    let numbers = repo.diff_numbers(head, tip).await.or_exit(WfExit::General)?;
+/// Observes the change. The agent commits as itself, and what it leaves is committed as the user.
+async fn observe(
+    repo: &SealedRepo,
+    head: &Sha,
+    tip: &Sha,
+    user: &GitIdentity,
+) -> WfResult<ObservedChange> {
     let pins = Pins { base: head.clone(), upstream: head.clone() };
-    let found = evidence::gather(repo, &pins, tip, AGENT_IDENTITY, EvidenceBounds::default()).await;
+    let identities = [AGENT_IDENTITY, (user.name.as_str(), user.email.as_str())];
+    let found = evidence::gather(repo, &pins, tip, &identities, EvidenceBounds::default()).await;
     let found = found.or_exit(WfExit::General)?;
-    let strange = [
-        ("is a link out of the repository", found.links_leaving),
-        ("is a link to another repository", found.gitlinks_made),
-        ("is too large", found.oversize),
-    ];
-    Ok(ObservedChange {
+    let mut change = ObservedChange {
         head_before: head.clone(),
         head_after: tip.clone(),
         descends: found.base_reachable,
-        subjects: commits.into_iter().map(|commit| commit.subject).collect(),
-        changed: entries.into_iter().map(|entry| entry.path).collect(),
-        lines_changed: numbers.iter().map(|file| file.insertions + file.deletions).sum(),
-        strange: strange
-            .into_iter()
-            .flat_map(|(what, paths)| paths.into_iter().map(move |path| format!("{path} {what}")))
-            .collect(),
-    })
+        subjects: found.new_commits.iter().map(|commit| commit.subject.clone()).collect(),
+        changed: Vec::new(),
+        lines_changed: 0,
+        strange: strange(&found),
+        sensitive: found.sensitive,
+    };
+    // Git would take as long over such a change as the agent wants, and it is refused anyway.
+    if !found.too_large {
+        let entries = repo.changed_entries(head, tip).await.or_exit(WfExit::General)?;
+        let numbers = repo.diff_numbers(head, tip).await.or_exit(WfExit::General)?;
+        change.changed = entries.into_iter().map(|entry| entry.path).collect();
+        change.lines_changed = numbers.iter().map(|file| file.insertions + file.deletions).sum();
+    }
+    Ok(change)
+}
+
+/// Content that is refused, a sentence for each.
+fn strange(found: &Evidence) -> Vec<String> {
+    let kinds = [
+        ("is a link out of the repository", &found.links_leaving),
+        ("is a link that cannot be followed", &found.links_broken),
+        ("is a link to another repository", &found.gitlinks_made),
+        ("is a submodule with an address of the agent's", &found.submodules_changed),
+        ("has conflict markers", &found.markers_left),
+        ("has a mode that is not one of git's", &found.odd_modes),
+        ("is too large", &found.oversize),
+        ("is neither the agent nor you", &found.foreign_identities),
+    ];
+    let sentence = |(what, items): (&'static str, &Vec<String>)| {
+        items.iter().map(|item| format!("{item} {what}")).collect::<Vec<_>>()
+    };
+    kinds.into_iter().flat_map(sentence).collect()
 }
 
 /// Fetches the objects and fast-forwards the worktree. Uncommitted files of the user stay as they are; if one of them is

@@ -14,6 +14,7 @@ fn change() -> ObservedChange {
         changed: vec![b"src/login.rs".to_vec()],
         lines_changed: 12,
         strange: Vec::new(),
+        sensitive: Vec::new(),
     }
 }
 

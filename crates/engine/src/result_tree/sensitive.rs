@@ -1,0 +1,184 @@
+//! Files of a result that act by themselves and are neither side's.
+//!
+//! Content that git merges by itself from the changes of both sides is not counted: both sides already have each half of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::git::{GitError, SealedRepo};
+use model::id::Sha;
+use model::sensitive_path::{SensitiveKind, fold_path, sensitive_below, sensitive_path};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::link::LinkAlias;
+use super::{MadeEntry, ResultTree, is_file, show_path};
+use crate::evidence::Pins;
+
+/// Bytes of a package manifest that are read.
+const MANIFEST_BYTES: usize = 1 << 20;
+
+/// Scripts that package managers run when a package is installed.
+const INSTALL_SCRIPTS: [&str; 10] = [
+    "preinstall",
+    "install",
+    "postinstall",
+    "preprepare",
+    "prepare",
+    "postprepare",
+    "prepublish",
+    "prepack",
+    "postpack",
+    "dependencies",
+];
+
+/// File that acts by itself and that the result has as neither side has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SensitiveChange {
+    pub path: String,
+    pub kind: SensitiveKind,
+}
+
+impl SensitiveChange {
+    pub fn message(&self) -> String {
+        format!("{} ({})", self.path, self.kind.description())
+    }
+}
+
+/// Lists the sensitive files that were made, changed or removed here.
+pub(crate) async fn find_sensitive(
+    repo: &SealedRepo,
+    pins: &Pins,
+    tree: &ResultTree,
+    aliases: &[LinkAlias],
+) -> Result<Vec<SensitiveChange>, GitError> {
+    let made = tree.made.iter().filter_map(|entry| {
+        Some(SensitiveCandidate {
+            path: &entry.path,
+            made: Some(entry),
+            kind: kind_of(&entry.path, aliases)?,
+        })
+    });
+    let removed = tree.removed.iter().filter_map(|path| {
+        Some(SensitiveCandidate { path, made: None, kind: kind_of(path, aliases)? })
+    });
+    let mut candidates: Vec<SensitiveCandidate<'_>> = made.chain(removed).collect();
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    leave_out_merged(repo, pins, &mut candidates).await?;
+    let mut changes = Vec::new();
+    for candidate in candidates {
+        if candidate.acts(repo).await? {
+            let path = show_path(candidate.path);
+            changes.push(SensitiveChange { path, kind: candidate.kind });
+        }
+    }
+    Ok(changes)
+}
+
+struct SensitiveCandidate<'a> {
+    path: &'a [u8],
+    /// The entry; `None` if the path was removed.
+    made: Option<&'a MadeEntry>,
+    kind: SensitiveKind,
+}
+
+impl SensitiveCandidate<'_> {
+    /// A package manifest acts only by its install scripts.
+    async fn acts(&self, repo: &SealedRepo) -> Result<bool, GitError> {
+        let is_manifest = fold_path(self.path).last().is_some_and(|name| name == "package.json");
+        match self.made {
+            Some(entry) if is_manifest && entry.is_file() => adds_scripts(repo, entry).await,
+            None if is_manifest => Ok(false),
+            Some(_) | None => Ok(true),
+        }
+    }
+}
+
+/// A path has its own kind, or that of the name which a link gives it.
+fn kind_of(path: &[u8], aliases: &[LinkAlias]) -> Option<SensitiveKind> {
+    let aliased = |alias: &LinkAlias| {
+        let rest = match alias.end.as_slice() {
+            b"" => path,
+            end => {
+                path.strip_prefix(end).filter(|rest| matches!(rest.first(), None | Some(b'/')))?
+            }
+        };
+        sensitive_path(&[alias.link.as_slice(), b"/", rest].concat())
+    };
+    sensitive_path(path)
+        .or_else(|| sensitive_below(path))
+        .or_else(|| aliases.iter().find_map(aliased))
+}
+
+/// Drops candidates that are as git's own merge of both sides has them.
+async fn leave_out_merged(
+    repo: &SealedRepo,
+    pins: &Pins,
+    candidates: &mut Vec<SensitiveCandidate<'_>>,
+) -> Result<(), GitError> {
+    let Pins { base, upstream } = pins;
+    if base == upstream || repo.merge_base(base, upstream).await?.is_none() {
+        return Ok(());
+    }
+    let merged = repo.merge_tree(base, upstream).await?;
+    let conflicts: BTreeSet<&[u8]> =
+        merged.stages.iter().map(|stage| stage.path.as_slice()).collect();
+    let paths: Vec<&[u8]> = candidates.iter().map(|candidate| candidate.path).collect();
+    let entries = repo.entries_at(&merged.tree, &paths).await?;
+    candidates.retain(|candidate| {
+        let merged = entries.get(candidate.path).map(|entry| (entry.mode, &entry.id));
+        let made = candidate.made.map(|entry| (entry.mode, &entry.id));
+        conflicts.contains(candidate.path) || merged != made
+    });
+    Ok(())
+}
+
+/// Returns whether a package manifest has an install script that neither side has. One that cannot be read may have any.
+async fn adds_scripts(repo: &SealedRepo, entry: &MadeEntry) -> Result<bool, GitError> {
+    let sides = entry.sides.iter().filter(|side| is_file(side.mode)).map(|side| side.id.clone());
+    let ids: Vec<Sha> = std::iter::once(entry.id.clone()).chain(sides).collect();
+    let blobs = repo.read_blobs(&ids, MANIFEST_BYTES).await?;
+    let scripts = blobs.iter().map(|blob| {
+        let blob = blob.as_ref().filter(|blob| blob.size == blob.bytes.len() as u64)?;
+        parse_install_scripts(&blob.bytes)
+    });
+    let mut scripts = scripts.collect::<Vec<_>>().into_iter();
+    let Some(Some(made)) = scripts.next() else { return Ok(true) };
+    let known: Vec<BTreeMap<String, Value>> = scripts.flatten().collect();
+    let is_known =
+        |name: &String, line: &Value| known.iter().any(|side| side.get(name) == Some(line));
+    Ok(made.iter().any(|(name, line)| !is_known(name, line)))
+}
+
+fn parse_install_scripts(text: &[u8]) -> Option<BTreeMap<String, Value>> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let manifest: Value = serde_json::from_slice(text).ok()?;
+    let scripts = manifest.get("scripts").and_then(Value::as_object).cloned().unwrap_or_default();
+    Some(scripts.into_iter().filter(|(name, _)| INSTALL_SCRIPTS.contains(&name.as_str())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_scripts_that_run_on_install_count() {
+        let text = br#"{"scripts": {"test": "x", "postinstall": "y", "prepare": "z"}}"#;
+        let names: Vec<String> = parse_install_scripts(text).expect("JSON").into_keys().collect();
+        assert_eq!(names, ["postinstall", "prepare"]);
+        assert_eq!(parse_install_scripts(b"\xef\xbb\xbf{}"), Some(BTreeMap::new()));
+        assert_eq!(parse_install_scripts(b"{"), None);
+    }
+
+    #[test]
+    fn a_path_below_a_linked_folder_has_the_links_kind() {
+        let alias = |link: &[u8], end: &[u8]| LinkAlias { link: link.to_vec(), end: end.to_vec() };
+        let aliases = [alias(b".vscode", b"editor"), alias(b".github", b"forge")];
+        assert_eq!(kind_of(b"editor/tasks.json", &aliases), Some(SensitiveKind::EditorFile));
+        assert_eq!(kind_of(b"forge/workflows/a.yml", &aliases), Some(SensitiveKind::Ci));
+        assert_eq!(kind_of(b"forge/readme.md", &aliases), None);
+        assert_eq!(kind_of(b"editors/tasks.json", &aliases), None);
+        assert_eq!(kind_of(b".github", &[]), Some(SensitiveKind::Ci));
+    }
+}
