@@ -95,6 +95,10 @@ impl<'a> BottleRun<'a> {
     /// Paths whose content is neither the branch's nor the base's: a merge of the base changes nothing.
     async fn changed_paths(&self) -> Result<Vec<Vec<u8>>, Failure> {
         let Some(tip) = self.run.record.tip() else { return Ok(Vec::new()) };
+        // Such a result is refused, and git would take as long over it as the agent wants.
+        if self.run.record.evidence.as_ref().is_some_and(|evidence| evidence.too_large) {
+            return Ok(Vec::new());
+        }
         let repo = self.run.import_repo(&self.source.repo);
         let pins = &self.run.record.pins;
         let ours = repo.changed_entries(&pins.start, &tip).await.or_general()?;
@@ -253,6 +257,7 @@ impl Product for BottleRun<'_> {
             import: record.import_outcome(),
             scans: &record.scans,
             protected: &record.manifest.protect,
+            allowed: &record.manifest.allow_paths,
             changed: &changed,
         }))
     }

@@ -37,6 +37,10 @@ pub(crate) struct AgentManifest {
     /// Paths that the agent must not change; a result that does is not published.
     #[serde(default = "usual_protection")]
     pub(crate) protect: Vec<String>,
+    /// Paths that the agent may change although they are protected or act by themselves, such as git hooks and files that
+    /// agents obey.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allow_paths: Vec<String>,
     #[serde(default)]
     pub(crate) server: ServerTable,
     #[serde(default)]
@@ -163,6 +167,9 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
     }
     for pattern in &manifest.protect {
         check_pattern(pattern).map_err(|error| fault("protect", &error))?;
+    }
+    for pattern in &manifest.allow_paths {
+        check_pattern(pattern).map_err(|error| fault("allow_paths", &error))?;
     }
     let spend = &manifest.spend;
     let has_price = spend.input_price.is_some() && spend.output_price.is_some();

@@ -1,6 +1,6 @@
 //! Judges a run: from the host's evidence to a verdict, and to the exit status of a headless command.
 
-use engine::evidence::Evidence;
+use engine::evidence::{Evidence, SensitiveChange};
 use engine::run::ImportOutcome;
 use merge::pattern::PathPatterns;
 use model::exit::BottleExit;
@@ -59,6 +59,8 @@ pub(crate) struct AgentWork<'a> {
     pub(crate) import: ImportOutcome,
     pub(crate) scans: &'a [ScanReport],
     pub(crate) protected: &'a [String],
+    /// Patterns of paths that the agent may change although they are protected or act by themselves.
+    pub(crate) allowed: &'a [String],
     /// Paths that differ from the start of the branch.
     pub(crate) changed: &'a [Vec<u8>],
 }
@@ -103,18 +105,27 @@ fn objections(after: &AgentWork<'_>, evidence: &Evidence) -> Vec<String> {
         items.iter().map(|item| format!("{what}: {item}")).collect()
     };
     let protected = PathPatterns::new(after.protected);
-    let touched = after.changed.iter().filter(|path| protected.matches(path));
+    let allowed = PathPatterns::new(after.allowed);
+    let touched = after.changed.iter();
+    let touched = touched.filter(|path| protected.matches(path) && !allowed.matches(path));
     let touched: Vec<String> =
         touched.map(|path| String::from_utf8_lossy(path).escape_debug().to_string()).collect();
     let base = (!evidence.base_reachable)
         .then(|| "history that others built on is not in the result; merge it".to_owned());
+    let held = evidence.sensitive.iter().filter(|it| !allowed.matches(it.path.as_bytes()));
+    // A protected path has its reason already.
+    let held = held.filter(|it| !touched.contains(&it.path)).map(SensitiveChange::message);
     [
         base.into_iter().collect(),
         list("not by the box's own identity", &evidence.foreign_identities),
         list("protected path", &touched),
+        list("waits for a person (allow_paths in the manifest)", &held.collect::<Vec<_>>()),
         list("a link leads out of the tree", &evidence.links_leaving),
+        list("a link cannot be followed", &evidence.links_broken),
         list("a link to another repository", &evidence.gitlinks_made),
+        list("address of a submodule", &evidence.submodules_changed),
         list("conflict markers", &evidence.markers_left),
+        list("odd mode", &evidence.odd_modes),
         list("too large", &evidence.oversize),
         after.scans.iter().filter_map(ScanReport::objection).collect(),
     ]
@@ -157,13 +168,22 @@ mod tests {
             import: ImportOutcome::Commits(Box::new(evidence)),
             scans,
             protected: &[".github/workflows".to_owned()],
+            allowed: &[],
             changed,
         })
     }
 
     fn ended(ended: Ended, report: Option<DoneStatus>) -> Verdict {
         let import = ImportOutcome::Commits(Box::new(good()));
-        judge(&AgentWork { ended, report, import, scans: &[], protected: &[], changed: &[] })
+        judge(&AgentWork {
+            ended,
+            report,
+            import,
+            scans: &[],
+            protected: &[],
+            allowed: &[],
+            changed: &[],
+        })
     }
 
     #[test]

@@ -65,9 +65,29 @@ fn a_zero_byte_hides_nothing() {
 }
 
 #[test]
+fn a_tree_of_more_paths_than_anybody_can_list_blocks() {
+    let Some(scene) = Scene::new() else { return };
+    let script = r"[[step]]
+run = ['bash', '-ec', '''
+id=$(git hash-object -w --stdin < /dev/null)
+tree=$(printf '100644 blob %s\tf\n' $id | git mktree)
+for level in {1..9}; do
+  tree=$(for name in {0..9}; do printf '040000 tree %s\t%s\n' $tree $name; done | git mktree)
+done
+tree=$({ git ls-tree HEAD; printf '040000 tree %s\tbomb\n' $tree; } | git mktree)
+git update-ref HEAD $(git commit-tree -p HEAD -m bomb $tree)
+''']
+";
+    held_back(&scene, script, "more than 200000 paths: bomb/");
+}
+
+#[test]
 fn protected_paths_foreign_identities_and_lost_history_block() {
     for (script, words) in [
         (commit_of(".github/workflows/ci.yml", "on: push\n"), "protected path"),
+        (commit_of(".GitHub/Workflows/ci.yml", "on: push\n"), "CI definition"),
+        (commit_of(".husky/pre-push", "x\n"), ".husky/pre-push (git hook)"),
+        (commit_of("CLAUDE.md", "x\n"), "CLAUDE.md (file that agents obey)"),
         (
             "[[step]]\nrun = \"git -c user.name=Ann -c user.email=ann@example.com commit -q --allow-empty -m x\"\n".to_owned(),
             "not by the box's own identity",

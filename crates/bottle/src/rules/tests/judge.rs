@@ -1,7 +1,8 @@
 //! Verdicts and statuses over every end of an agent and every report of its own.
 
-use engine::evidence::Evidence;
+use engine::evidence::{Evidence, SensitiveChange};
 use engine::run::ImportOutcome;
+use model::sensitive_path::SensitiveKind;
 use model::verdict::Ended;
 use sidecar::DoneStatus;
 
@@ -35,7 +36,7 @@ fn aftermath(
     report: Option<DoneStatus>,
     import: ImportOutcome,
 ) -> AgentWork<'static> {
-    AgentWork { ended, report, import, scans: &[], protected: &[], changed: &[] }
+    AgentWork { ended, report, import, scans: &[], protected: &[], allowed: &[], changed: &[] }
 }
 
 fn good() -> Evidence {
@@ -132,6 +133,10 @@ fn every_fault_of_commits() {
         faulty(|it| it.gitlinks_made = one("vendor/lib")),
         faulty(|it| it.markers_left = one("src/a.rs")),
         faulty(|it| it.oversize = one("movie.mkv")),
+        faulty(|it| it.links_broken = one("loop")),
+        faulty(|it| it.submodules_changed = one("lib: https://evil.example")),
+        faulty(|it| it.odd_modes = one("100664 a")),
+        faulty(|it| it.sensitive = vec![hook()]),
         faulty(|it| {
             it.links_leaving = one("link");
             it.oversize = one("movie.mkv");
@@ -144,8 +149,29 @@ fn every_fault_of_commits() {
     not to be published: a link to another repository: vendor/lib
     not to be published: conflict markers: src/a.rs
     not to be published: too large: movie.mkv
+    not to be published: a link cannot be followed: loop
+    not to be published: address of a submodule: lib: https://evil.example
+    not to be published: odd mode: 100664 a
+    not to be published: waits for a person (allow_paths in the manifest): .husky/pre-push (git hook)
     not to be published: a link leads out of the tree: link; too large: movie.mkv
     ");
+}
+
+fn hook() -> SensitiveChange {
+    SensitiveChange { path: ".husky/pre-push".to_owned(), kind: SensitiveKind::GitHook }
+}
+
+#[test]
+fn what_acts_by_itself_is_published_once_the_manifest_allows_it() {
+    let allowed = [".husky".to_owned()];
+    let changed = [b".husky/pre-push".to_vec()];
+    let evidence = Evidence { sensitive: vec![hook()], ..good() };
+    let import = ImportOutcome::Commits(Box::new(evidence));
+    let after = aftermath(Ended::Exited { code: 0 }, None, import);
+    let after = AgentWork { protected: &allowed, changed: &changed, ..after };
+    let refused = judge(&after).words();
+    assert_eq!(refused, "not to be published: protected path: .husky/pre-push");
+    assert_eq!(judge(&AgentWork { allowed: &allowed, ..after }).words(), "the work holds");
 }
 
 /// Verdict over a changed path with these protected patterns.

@@ -39,6 +39,7 @@ fn the_template_of_agents() {
             ".github/workflows",
             ".gitlab-ci.yml",
         ],
+        allow_paths: [],
         server: ServerTable {
             url: None,
             wire: None,
@@ -178,7 +179,7 @@ fn agents_that_are_refused() {
     provider = \"clod\"
       provider: there is no agent "clod"; choose one of: opencode, codex, claude, pi, command, scripted
     provider = \"claude\"\nmodle = \"x\"
-      line 2: unknown field `modle`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `server`, `egress`, `limits`, `spend`
+      line 2: unknown field `modle`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `server`, `egress`, `limits`, `spend`
     provider = \"claude
       line 1: invalid basic string, expected `"`
     provider = \"scripted\"
