@@ -10,6 +10,7 @@ use engine::agent_plan::choice::NoModel;
 use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
 };
+use merge::pattern::check_pattern;
 use model::exit::ForkliftExit;
 use model::id::{BranchName, Override};
 use sandbox::backend::BackendKind;
@@ -39,6 +40,7 @@ impl RunRequest {
         let branch = BranchName::parse(&args.main_branch).or_usage()?;
         let backend = args.backend.as_deref().map(str::parse).transpose();
         let backend: Option<BackendKind> = backend.or_usage()?;
+        args.allow_path.iter().try_for_each(|pattern| check_pattern(pattern)).or_usage()?;
         let options = agent_options(args, places)?;
         let resolved = resolve_agent(options, &places.agents).await.map_err(with_flag)?;
         shell::terminal::hide(resolved.secrets());

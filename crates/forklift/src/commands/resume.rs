@@ -31,6 +31,9 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct RetryArgs {
     #[command(flatten)]
     earlier: EarlierRunArgs,
+    /// Merge an upstream that has no history in common with the fork
+    #[arg(long)]
+    allow_unrelated: bool,
 }
 
 /// The earlier run, and the options that differ this time.
@@ -44,6 +47,9 @@ struct EarlierRunArgs {
     /// Additional instruction for the agent
     #[arg(long, value_name = "TEXT")]
     instruction: Option<String>,
+    /// Publish changes of the agent to files that act by themselves at these paths too (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    allow_path: Vec<String>,
     /// What the scripted agent plays this time
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -63,8 +69,9 @@ pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
     let dir = run_dir::find(&places.runs, &resume.run).or_usage()?;
-    let args = RunArgs { again: true, ..run_args(&dir, resume)? };
-    cmd_run(ui, &args, &places, None)
+    let mut run_args = RunArgs { again: true, ..run_args(&dir, resume)? };
+    run_args.allow_unrelated |= args.allow_unrelated;
+    cmd_run(ui, &run_args, &places, None)
 }
 
 /// The options of the earlier run, with those that differ this time.
@@ -77,5 +84,6 @@ fn run_args(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, F
     args.script = resume.script.clone().or(args.script);
     args.accept_loss |= resume.accept.accept_loss;
     args.accept_dropped |= resume.accept.accept_dropped;
+    args.allow_path.extend(resume.allow_path.iter().cloned());
     Ok(args)
 }

@@ -182,6 +182,8 @@ fn first_record(
             trust: args.trust,
             model: None,
             notify_cmd: args.notify_cmd.clone(),
+            allow_paths: args.allow_path.clone(),
+            allow_unrelated: args.allow_unrelated,
         },
         resumed_from: earlier.map(|earlier| earlier.meta.run.clone()),
         publishes: None,

@@ -47,6 +47,13 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) again: bool,
+    /// Publish changes of the agent to CI definitions, git hooks and files that agents or editors obey, at paths that match
+    /// this pattern (repeatable) [default: what FORK.md says, else none]
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow_path: Vec<String>,
+    /// Merge an upstream that has no history in common with the fork
+    #[arg(long)]
+    pub(crate) allow_unrelated: bool,
     /// The repository's address on its forge, if origin's address does not say it
     #[arg(long, value_name = "URL")]
     pub(crate) forge_url: Option<String>,

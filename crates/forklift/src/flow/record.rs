@@ -106,6 +106,11 @@ pub(crate) struct Settings {
     pub(crate) model: Option<String>,
     #[serde(default)]
     pub(crate) notify_cmd: Option<String>,
+    /// Paths that the user allows beside those of the fork's rules.
+    #[serde(default)]
+    pub(crate) allow_paths: Vec<String>,
+    #[serde(default)]
+    pub(crate) allow_unrelated: bool,
 }
 
 impl ForkRecord {
@@ -121,6 +126,11 @@ impl ForkRecord {
 }
 
 impl Settings {
+    /// Patterns of files that may be published although they act by themselves.
+    pub(crate) fn allowed_paths(&self) -> Vec<String> {
+        [self.rules.allow_paths.as_slice(), &self.allow_paths].concat()
+    }
+
     /// Trust threshold of the user, else of the fork, else the default.
     pub(crate) fn trust(&self) -> TrustThreshold {
         let given = self.trust.or(self.rules.trust);

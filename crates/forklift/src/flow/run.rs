@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use agent::Usage;
 use engine::agent_result::AgentClaim;
 use engine::box_command::BoxCommandSummary;
-use engine::evidence::NewCommit;
+use engine::evidence::{NewCommit, Pins};
 use engine::report::Reporter;
 use engine::run::{
     BoxSettings, ImportSource, Phase, Product, Run, RunError, RunOptions, SavedRun, SetupCommand,
 };
-use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder};
+use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder, find_deep_folder};
 use forge::NewPull;
 use host::git::{SealedRepo, UserRepo};
 use host::signal::Cancel;
@@ -30,6 +30,7 @@ use super::show::show_end;
 use crate::commands::ForkliftDirs;
 use crate::commands::run_args::AgentWhen;
 use crate::exit::{Failure, OrExit};
+use crate::rules::STUCK_FILE;
 use crate::rules::judge::{ResultFacts, Verdict, judge};
 use crate::rules::pull_text::{PullTextFacts, render_pull};
 
@@ -39,8 +40,8 @@ const STUCK_CAP: usize = 64 * 1024;
 /// Commits of upstream that a pull request counts.
 const MOST_INCOMING: usize = 5000;
 
-/// The agent's note, in the root of the workspace.
-pub(crate) const STUCK_FILE: &str = "STUCK.md";
+const UNRELATED: &str =
+    "upstream has no history in common with the fork; if that is right, say --allow-unrelated";
 
 /// Briefs of the open conflicts, in the harness state.
 const CONFLICTS_FILE: &str = "conflicts.md";
@@ -91,18 +92,34 @@ impl<'a> ForkRun<'a> {
 
     /// Copies the workspace of an earlier run, which stays as it is. The earlier note is answered and would only be
     /// read as a new one.
-    async fn take_over(&self, earlier: &RunId) -> Result<Phase, Failure> {
+    async fn take_over(&mut self, earlier: &RunId) -> Result<Phase, Failure> {
         self.ui.phase("prepare", &format!("copying the workspace of {earlier}"));
         let from =
             RunDir::open(&self.run.dir.path().with_file_name(earlier.as_str())).or_usage()?;
-        let BoxSettings { workspace, harness_state, .. } = &self.run.boxes;
-        for (from, to) in [(from.workspace(), workspace), (from.harness_state(), harness_state)] {
+        let BoxSettings { workspace, harness_state, .. } = self.run.boxes.clone();
+        let pairs = [(from.workspace(), &workspace), (from.harness_state(), &harness_state)];
+        if let Some(folder) = pairs.iter().find_map(|(from, to)| find_deep_folder(from, to)) {
+            let reason = format!("the agent left folders too deep to be copied: {folder}");
+            return Ok(self.refuse(reason));
+        }
+        for (from, to) in pairs {
             copy_folder(&from, to).await.map_err(workspace_failure)?;
         }
         match std::fs::remove_file(workspace.join(STUCK_FILE)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).or_machine(),
             _ => Ok(Phase::Prepared),
         }
+    }
+
+    /// Ends the run without an agent.
+    fn refuse(&mut self, reason: String) -> Phase {
+        self.run.record.verdict = Some(Verdict::Refused { reasons: vec![reason] });
+        Phase::Checked
+    }
+
+    async fn has_common_history(&self) -> Result<bool, Failure> {
+        let Pins { base, upstream } = &self.run.record.pins;
+        Ok(self.repo.merge_base(base, upstream).await.or_machine()?.is_some())
     }
 
     pub(super) async fn pull_request(
@@ -175,6 +192,9 @@ impl Product for ForkRun<'_> {
         self.run.remove_workspace().or_machine()?;
         if let Some(earlier) = self.run.record.resumed_from.clone() {
             return self.take_over(&earlier).await;
+        }
+        if !self.run.record.settings.allow_unrelated && !self.has_common_history().await? {
+            return Ok(self.refuse(UNRELATED.to_owned()));
         }
         let handover = match self.run.record.settings.agent_when {
             AgentWhen::Always => None,
@@ -255,6 +275,7 @@ impl Product for ForkRun<'_> {
             lost: lost && !record.settings.accept_loss,
             dropped: record.upstream_dropped(),
             strategy: record.settings.strategy,
+            allow_paths: record.settings.allowed_paths(),
         }))
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shell::Ui;
 
 use super::record::ForkRunRecord;
-use super::run::STUCK_FILE;
+use crate::rules::STUCK_FILE;
 use crate::rules::judge::Verdict;
 use crate::rules::review::{ReviewPoint, review_points};
 use crate::rules::words::counted;

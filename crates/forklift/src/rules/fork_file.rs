@@ -35,6 +35,9 @@ pub(crate) struct ForkRules {
     pub(crate) strategy: Option<Strategy>,
     /// Gitignore-like patterns of paths whose version in the fork must survive.
     pub(crate) protect: Vec<String>,
+    /// Patterns of files that may be published although they act by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allow_paths: Vec<String>,
     #[serde(default)]
     pub(crate) trust: Option<f64>,
     /// Rules for conflicts at matching paths; the first that matches counts.
@@ -151,6 +154,7 @@ struct ForkRulesText {
     target: Option<String>,
     strategy: Option<Strategy>,
     protect: Vec<String>,
+    allow_paths: Vec<String>,
     trust: Option<f64>,
     resolve: Vec<Resolve>,
     regenerate_timeout: Option<u64>,
@@ -193,6 +197,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     let setup = command("setup", written.setup, "setup-timeout", written.setup_timeout, SETUP_SECS);
     let check = command("check", written.check, "check-timeout", written.check_timeout, CHECK_SECS);
     written.protect.iter().try_for_each(|pattern| check_path("protect", pattern))?;
+    written.allow_paths.iter().try_for_each(|pattern| check_path("allow-paths", pattern))?;
     check_trust("trust", written.trust)?;
     written.resolve.iter().try_for_each(check_resolve)?;
     check_regenerate_timeout(written.regenerate_timeout, &written.resolve)?;
@@ -202,6 +207,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
         target: written.target.as_deref().map(Target::parse).transpose()?,
         strategy: written.strategy,
         protect: written.protect,
+        allow_paths: written.allow_paths,
         trust: written.trust,
         resolve: written.resolve,
         regenerate_timeout: written.regenerate_timeout,
@@ -284,7 +290,7 @@ mod tests {
     #[test]
     fn every_rule_is_read_and_the_words_follow() {
         let text = "---\nsetup: npm ci\nsetup-timeout: 60\ncheck: |\n  npm test\n  npm run lint\ntarget: latest-tag\n\
-                    strategy: rebase\nprotect:\n  - vendor/\n  - '*.lock'\n---\nKeep it.\n";
+                    strategy: rebase\nprotect:\n  - vendor/\n  - '*.lock'\nallow-paths: [AGENTS.md]\n---\nKeep it.\n";
         let file = parse_fork_file(text).expect("good");
         assert_eq!(file.text, "Keep it.\n");
         let rules = file.rules;
@@ -295,6 +301,7 @@ mod tests {
         assert_eq!(rules.target, Some(Target::LatestTag));
         assert_eq!(rules.strategy, Some(Strategy::Rebase));
         assert_eq!(rules.protect, ["vendor/", "*.lock"]);
+        assert_eq!(rules.allow_paths, ["AGENTS.md"]);
     }
 
     #[test]
@@ -330,6 +337,8 @@ mod tests {
         assert!(fault("---\nsetup: a\nsetup: b\n---\n").contains("setup"));
         assert!(!fault("---\nprotect: [\n---\n").is_empty());
         assert!(fault("---\nprotect: ['a[b']\n---\n").contains("'a[b'"));
+        assert!(fault("---\nallow-paths: ['a[b']\n---\n").contains("'a[b'"));
+        assert!(fault("---\nallow-paths: ['']\n---\n").contains("'allow-paths' is empty"));
         assert!(fault("---\nresolve: [{path: '!a', take: ours}]\n---\n").contains("'!'"));
         assert!(fault("---\ntrust: 2\n---\n").contains("from 0 to 1"));
         assert!(fault("---\nresolve:\n  - {path: a}\n---\n").contains("'a'"));

@@ -1,13 +1,15 @@
 //! Verdict on a run, from facts of the host; and the exit status of a verdict.
 
 use engine::agent_result::AgentClaim;
-use engine::evidence::Evidence;
+use engine::evidence::{Evidence, SensitiveChange};
 use engine::run::ImportOutcome;
+use merge::pattern::PathPatterns;
 use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId};
 use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
 
+use super::STUCK_FILE;
 use super::strategy::Strategy;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +72,8 @@ pub(crate) struct ResultFacts {
     /// Reasons why upstream counts as dropped, unless the user accepts it.
     pub(crate) dropped: Vec<String>,
     pub(crate) strategy: Strategy,
+    /// Patterns of the files that may be published although they act by themselves.
+    pub(crate) allow_paths: Vec<String>,
 }
 
 /// Decides the verdict. The clock outranks the agent's note, the note outranks its exit status, and the host's evidence
@@ -116,24 +120,56 @@ fn judge_import(after: &ResultFacts) -> Verdict {
             Verdict::UpstreamDropped { reasons: after.dropped.clone() }
         }
         ImportOutcome::Commits(evidence) => {
-            let reasons = objections(evidence);
+            let reasons = objections(evidence, &after.allow_paths);
             if reasons.is_empty() { Verdict::Publish } else { Verdict::Refused { reasons } }
         }
     }
 }
 
-/// Objections to publishing. Foreign identities are shown to the reviewer but do not block.
-fn objections(evidence: &Evidence) -> Vec<String> {
-    let list = |what: &str, items: &[String]| {
-        items.iter().map(|item| format!("{what}: {item}")).collect::<Vec<_>>()
-    };
-    [
-        list("a symbolic link leads out of the tree", &evidence.links_leaving),
-        list("a link to another repository was made", &evidence.gitlinks_made),
-        list("conflict markers were left", &evidence.markers_left),
-        list("too large", &evidence.oversize),
+/// Items of one kind that a reason names; more are counted.
+const NAMED: usize = 10;
+
+/// Objections to publishing.
+fn objections(evidence: &Evidence, allow_paths: &[String]) -> Vec<String> {
+    let note = |path: &&String| *path == STUCK_FILE;
+    let notes: Vec<String> = evidence.files_made.iter().filter(note).cloned().collect();
+    let allowed = PathPatterns::new(allow_paths);
+    let held = evidence.sensitive.iter().filter(|change| !allowed.matches(change.path.as_bytes()));
+    let held: Vec<String> = held.map(SensitiveChange::message).collect();
+    let mut reasons: Vec<String> = [
+        name_all("a symbolic link leads out of the tree", &evidence.links_leaving),
+        name_all("a symbolic link cannot be followed", &evidence.links_broken),
+        name_all("a link to another repository was made", &evidence.gitlinks_made),
+        name_all("the address of a submodule is neither side's", &evidence.submodules_changed),
+        name_all("conflict markers were left", &evidence.markers_left),
+        name_all("the mode is not one of git's", &evidence.odd_modes),
+        name_all("the agent's note was committed", &notes),
+        name_all("too large", &evidence.oversize),
+        name_strangers(evidence),
+        name_all("waits for a person", &held),
     ]
-    .concat()
+    .concat();
+    if !held.is_empty() {
+        let remedy = "if it is right, allow it with --allow-path or with allow-paths in FORK.md";
+        reasons.push(remedy.to_owned());
+    }
+    reasons
+}
+
+fn name_all(what: &str, items: &[String]) -> Vec<String> {
+    let more = items.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{what}: {more} more"));
+    items.iter().take(NAMED).map(|item| format!("{what}: {item}")).chain(more).collect()
+}
+
+fn name_strangers(evidence: &Evidence) -> Vec<String> {
+    let count = evidence.foreign_count.max(evidence.foreign_identities.len());
+    let first = evidence.foreign_identities.first();
+    let reason = |first| match count {
+        1 => format!("a commit is not by the box's own identity: {first}"),
+        _ => format!("{count} commits are not by the box's own identity, such as {first}"),
+    };
+    first.map(reason).into_iter().collect()
 }
 
 impl Verdict {
@@ -186,6 +222,8 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
+    use model::sensitive_path::SensitiveKind;
+
     use super::*;
 
     fn good() -> Evidence {
@@ -203,7 +241,8 @@ mod tests {
                 import,
                 lost: false,
                 dropped: Vec::new(),
-                strategy: Strategy::Merge
+                strategy: Strategy::Merge,
+                allow_paths: vec!["allowed/".to_owned()],
             }),
             *expected
         );
@@ -241,6 +280,7 @@ mod tests {
             lost: false,
             dropped: Vec::new(),
             strategy: Strategy::Merge,
+            allow_paths: Vec::new(),
         };
         let reason = "the model answered 401".to_owned();
         let verdict = judge(&after(AgentClaim::Failed { reason }));
@@ -263,6 +303,7 @@ mod tests {
             lost,
             dropped: Vec::new(),
             strategy: Strategy::Rebase,
+            allow_paths: Vec::new(),
         };
         assert_eq!(judge(&after(false, anew.clone())), Verdict::Publish);
         assert_eq!(judge(&after(true, anew)), Verdict::WorkLost);
@@ -275,8 +316,16 @@ mod tests {
         let import = ImportOutcome::Commits(Box::new(good()));
         let (claim, strategy) = (AgentClaim::Finished, Strategy::Merge);
         let dropped = vec!["all of it".to_owned()];
-        let after =
-            ResultFacts { ended: DONE, stuck: false, claim, import, lost: true, dropped, strategy };
+        let after = ResultFacts {
+            ended: DONE,
+            stuck: false,
+            claim,
+            import,
+            lost: true,
+            dropped,
+            strategy,
+            allow_paths: Vec::new(),
+        };
         assert_eq!(judge(&after), Verdict::WorkLost);
         let after = ResultFacts { lost: false, ..after };
         let verdict = judge(&after);
@@ -300,6 +349,45 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn refused(evidence: Evidence, expected: &[&str]) {
+        let reasons = expected.iter().map(|reason| (*reason).to_owned()).collect();
+        check(DONE, false, evidence, &Verdict::Refused { reasons });
+    }
+
+    #[test]
+    fn each_fault_is_refused_by_name() {
+        let one = |item: &str| vec![item.to_owned()];
+        let broken = Evidence { links_broken: one("a"), ..good() };
+        refused(broken, &["a symbolic link cannot be followed: a"]);
+        let moved = Evidence { submodules_changed: one("lib: https://evil"), ..good() };
+        refused(moved, &["the address of a submodule is neither side's: lib: https://evil"]);
+        let odd = Evidence { odd_modes: one("100664 a"), ..good() };
+        refused(odd, &["the mode is not one of git's: 100664 a"]);
+        let note = Evidence { files_made: one("STUCK.md"), ..good() };
+        refused(note, &["the agent's note was committed: STUCK.md"]);
+        let many = Evidence { oversize: vec!["x".to_owned(); 12], ..good() };
+        let mut expected = vec!["too large: x"; 10];
+        expected.push("too large: 2 more");
+        refused(many, &expected);
+        let stranger = Evidence { foreign_identities: one("abc by Eve <e@x>"), ..good() };
+        let strangers = Evidence { foreign_count: 20_000, ..stranger.clone() };
+        refused(stranger, &["a commit is not by the box's own identity: abc by Eve <e@x>"]);
+        let many = "20000 commits are not by the box's own identity, such as abc by Eve <e@x>";
+        refused(strangers, &[many]);
+    }
+
+    #[test]
+    fn what_acts_by_itself_waits_until_it_is_allowed() {
+        let change =
+            |path: &str| SensitiveChange { path: path.to_owned(), kind: SensitiveKind::Ci };
+        let evidence = |path| Evidence { sensitive: vec![change(path)], ..good() };
+        check(DONE, false, evidence("allowed/ci.yml"), &Verdict::Publish);
+        let remedy = "if it is right, allow it with --allow-path or with allow-paths in FORK.md";
+        let held = "waits for a person: .github/workflows/a.yml (CI definition)";
+        refused(evidence(".github/workflows/a.yml"), &[held, remedy]);
+    }
+
     #[test]
     fn a_failing_agent_and_a_failing_machine_are_told_apart() {
         let after = |ended| ResultFacts {
@@ -310,6 +398,7 @@ mod tests {
             lost: false,
             dropped: Vec::new(),
             strategy: Strategy::Merge,
+            allow_paths: Vec::new(),
         };
         let status = |ended| judge(&after(ended)).status();
         assert_eq!(status(Ended::Exited { code: 7 }), ForkliftExit::AgentFailed);

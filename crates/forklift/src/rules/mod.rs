@@ -20,3 +20,6 @@ mod section;
 pub(crate) mod strategy;
 pub(crate) mod target;
 pub(crate) mod words;
+
+/// The agent's note, in the root of the workspace.
+pub(crate) const STUCK_FILE: &str = "STUCK.md";

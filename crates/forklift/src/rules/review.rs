@@ -32,6 +32,10 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     if let Some(contract) = &record.contract {
         add_contract(&mut points, contract, ContractStatus::Lost);
     }
+    for change in record.evidence.iter().flat_map(|evidence| &evidence.sensitive) {
+        let what = format!("acts by itself ({}), and neither side has it so", change.kind.description());
+        points.add(Some(change.path.clone()), what);
+    }
     for look in judgement.looks {
         points.add(Some(look.path.to_string()), look.what);
     }

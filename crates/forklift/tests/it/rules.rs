@@ -63,7 +63,7 @@ fn p02_an_agent_cannot_change_the_check_that_judges_it_nor_help_it_with_untracke
     let script = "[[step]]\nrun = '''git merge -q --no-edit upstream/main
 { echo ---; echo 'check: test 1'; echo ---; } > FORK.md; git add FORK.md; git commit -qm 'ease the check'
 touch helped; mkdir -p .git/info; echo helped >> .git/info/exclude'''\n";
-    let output = person.run(script, &["--accept-loss"]);
+    let output = person.run(script, &["--accept-loss", "--allow-path", "FORK.md"]);
     assert_eq!(output.status, Some(3), "{}", output.snapshot());
     assert_eq!(person.metadata("/verdict/kind"), "check-failed");
 }

@@ -59,7 +59,7 @@ fn a_detached_head_does_not_matter_to_those_who_only_look() {
 #[test]
 fn unrelated_histories_are_told_before_an_agent_is_started() {
     let Some(person) = Person::with(Fork::unrelated) else { return };
-    let output = person.hermetic.run(&mut person.alone(&[]));
+    let output = person.hermetic.run(&mut person.alone(&["--allow-unrelated"]));
     assert_eq!(output.status, Some(6), "{}", output.snapshot());
     assert!(output.stderr.contains("nothing in common"), "{}", output.stderr);
     assert!(person.published().is_empty());

@@ -201,6 +201,6 @@ fn a_key_that_is_not_there() {
 #[test]
 fn unrelated_histories_are_judged_like_any_other_result() {
     let Some(person) = Person::with(Fork::unrelated) else { return };
-    let output = person.run(MERGE, &[]);
+    let output = person.run(MERGE, &["--allow-unrelated"]);
     assert_eq!(output.status, Some(6), "{}", output.snapshot());
 }
