@@ -15,6 +15,7 @@ use crate::box_dir::BoxDir;
 use crate::launch::{self, BoxEgress, LaunchError, Launcher};
 use crate::record::ExitRecord;
 use crate::shim::EGRESS_SOCKET;
+use crate::test_count::{TestCount, parse_test_output};
 
 /// Bytes at the end of a log that are shown to users and agents.
 const TAIL_CAP: usize = 4 * 1024;
@@ -90,6 +91,9 @@ pub struct BoxCommandSummary {
     pub ended: Ended,
     pub wall_ms: u64,
     pub tail: String,
+    /// Tests that its output reports; `None` if it reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
 }
 
 impl BoxCommandSummary {
@@ -118,7 +122,14 @@ impl BoxCommandSummary {
 impl BoxCommandResult {
     pub fn summary(&self, command: String) -> BoxCommandSummary {
         let ExitRecord { ended, wall_ms, .. } = &self.record;
-        BoxCommandSummary { command, ended: ended.clone(), wall_ms: *wall_ms, tail: self.tail() }
+        let tests = [&self.stdout, &self.stderr].map(|path| tests_in(path)).into_iter().flatten();
+        BoxCommandSummary {
+            command,
+            ended: ended.clone(),
+            wall_ms: *wall_ms,
+            tail: self.tail(),
+            tests: tests.reduce(TestCount::with),
+        }
     }
 
     pub fn passed(&self) -> bool {
@@ -130,6 +141,11 @@ impl BoxCommandResult {
         let text = [&self.stdout, &self.stderr].map(|path| tail_of(path)).concat();
         model::escape::escape_terminal(&text).into_owned()
     }
+}
+
+fn tests_in(path: &std::path::Path) -> Option<TestCount> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    parse_test_output(&String::from_utf8_lossy(&bytes))
 }
 
 fn tail_of(path: &std::path::Path) -> String {

@@ -22,4 +22,5 @@ pub mod run;
 pub mod shim;
 pub mod sweep;
 pub mod terminal;
+pub mod test_count;
 pub mod workspace;

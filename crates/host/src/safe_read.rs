@@ -64,6 +64,38 @@ pub fn read_beneath(
     Ok(Some(SafeFile { bytes, truncated, size }))
 }
 
+/// Most entries of a tree that [`find_beneath`] visits, files that it returns, and folders that it descends.
+const MOST_VISITED: usize = 50_000;
+const MOST_FOUND: usize = 500;
+const MOST_DEEP: usize = 8;
+
+/// Lists regular files beneath `root` whose names end with `suffix`, sorted. Links are not followed, git's own files and
+/// installed packages are left out, and so is what cannot be read or is not UTF-8. No process may be at work in the tree.
+pub fn find_beneath(root: &Path, suffix: &str) -> Vec<String> {
+    let (mut found, mut visited) = (Vec::new(), 0);
+    let mut open = vec![(String::new(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
+        for entry in entries.flatten() {
+            visited += 1;
+            if visited > MOST_VISITED || found.len() >= MOST_FOUND {
+                break;
+            }
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                continue;
+            };
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            if kind.is_dir() && depth < MOST_DEEP && name != ".git" && name != "node_modules" {
+                open.push((path, depth + 1));
+            } else if kind.is_file() && name.ends_with(suffix) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Root and path of the request, for error messages.
 struct ReadRequest<'a> {
     root: &'a Path,
@@ -171,6 +203,20 @@ mod tests {
 
     fn refusal(root: &Path, relative: &str) -> SafeReadError {
         read_beneath(root, relative, CAP).unwrap_err()
+    }
+
+    #[test]
+    fn files_are_found_by_their_ends_and_links_are_not_followed() {
+        let dir = tree();
+        for folder in ["a/b", ".git", "node_modules/x"] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+            fs::write(dir.path().join(folder).join("r.xml"), "").unwrap();
+        }
+        symlink("/etc", dir.path().join("out")).unwrap();
+        symlink("a/b/r.xml", dir.path().join("link.xml")).unwrap();
+        fs::write(dir.path().join("top.xml"), "").unwrap();
+        assert_eq!(find_beneath(dir.path(), ".xml"), ["a/b/r.xml", "top.xml"]);
+        assert!(find_beneath(&dir.path().join("none"), ".xml").is_empty());
     }
 
     #[test]
