@@ -188,6 +188,8 @@ fn first_record(
         resumed_from: earlier.map(|earlier| earlier.meta.run.clone()),
         publishes: None,
         check: None,
+        check_on_merge: None,
+        check_changed: None,
         regenerate: Vec::new(),
         merged_alone: false,
         // The earlier workspace has the merge as the resolver left it.
@@ -196,6 +198,7 @@ fn first_record(
         stuck: None,
         contract: None,
         account: None,
+        tests: None,
     };
     ForkRunRecord::new(dir.id().clone(), product)
 }

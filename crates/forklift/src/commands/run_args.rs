@@ -34,10 +34,10 @@ pub(crate) struct RunArgs {
     /// Time limit of the agent in seconds of wall clock
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
-    /// When an agent is started: only when git cannot merge by itself, or always
+    /// When an agent is started: only when git cannot merge by itself or the check fails on its merge, or always
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = AgentWhen::Conflict)]
     pub(crate) agent_when: AgentWhen,
-    /// Publish although work of the fork was lost
+    /// Publish although work of the fork or tests of either side were lost
     #[arg(long)]
     pub(crate) accept_loss: bool,
     /// Publish although changes of upstream were dropped
@@ -190,7 +190,7 @@ const DEFAULT_SILENCE_SECS: u64 = 180;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AgentWhen {
-    /// When git cannot merge by itself
+    /// When git cannot merge by itself, or the check fails on its merge
     Conflict,
     /// For every merge
     Always,

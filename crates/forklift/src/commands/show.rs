@@ -12,6 +12,7 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::earlier::published_by;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
+use crate::rules::check_text::check_words;
 use crate::rules::review::{ReviewPoint, review_points};
 
 /// Show one run
@@ -57,7 +58,8 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
         if let Some(command) = command.as_ref().filter(|command| command.passed()) {
             let line = command.command.trim_end().replace('\n', "; ");
             let seconds = command.wall_ms / 1000;
-            ui.result(name, &format!("passed in {seconds} s: {line}"));
+            let how = if name == "check" { check_words(command) } else { "passed".to_owned() };
+            ui.result(name, &format!("{how} in {seconds} s: {line}"));
         }
     }
     match &meta.verdict {

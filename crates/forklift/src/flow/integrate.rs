@@ -1,5 +1,6 @@
 //! The merge or rebase that needs no agent: done by the host, in its own repository, and judged like any other result.
 
+use engine::evidence::Pins;
 use engine::export::import_ref;
 use engine::run::gather_evidence;
 use host::git::{CommitDraft, GitIdentity, OldValue, SealedRepo};
@@ -10,6 +11,7 @@ use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::receipt::FileAction;
+use merge::test_names::{self, TestAccount};
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use model::inert::inert_line;
@@ -72,6 +74,9 @@ impl ForkRun<'_> {
         let Some(commit) = done else { return Ok(Integration::Rest(None)) };
         gather_evidence(self, &repo, &commit, HOST_IDENTITY).await?;
         self.run.record.merged_alone = true;
+        if let Some(handover) = self.check_merge(&commit, &message).await? {
+            return Ok(Integration::Rest(Some(handover)));
+        }
         self.ui.note("no conflicts: no agent is needed");
         Ok(Integration::Done)
     }
@@ -97,18 +102,26 @@ impl ForkRun<'_> {
         let commit = repo.commit_tree(made).await.or_machine()?;
         repo.update_ref(name, &commit, OldValue::Missing).await.or_machine()?;
         gather_evidence(self, repo, &commit, HOST_IDENTITY).await?;
-        let lost = self.run.record.contract.as_ref().is_some_and(|contract| contract.lost);
-        let lost = lost && !self.run.record.settings.accept_loss;
-        let dropped = self.run.record.upstream_dropped();
-        if lost || !dropped.is_empty() {
-            let what = if lost { "lose work of the fork" } else { "drop upstream's work" };
+        let record = &mut self.run.record;
+        let accepts = record.settings.accept_loss;
+        let lost = record.contract.as_ref().is_some_and(|contract| contract.lost) && !accepts;
+        let lost_tests = record.tests.as_ref().is_some_and(TestAccount::is_lost) && !accepts;
+        let what = match () {
+            () if lost => Some("lose work of the fork"),
+            () if lost_tests => Some("lose tests"),
+            () if !record.upstream_dropped().is_empty() => Some("drop upstream's work"),
+            () => None,
+        };
+        if let Some(what) = what {
+            (record.evidence, record.contract, record.account) = (None, None, None);
+            (record.tests, record.resolver) = (None, None);
             self.ui.note(&format!("resolving all of it would {what}: the agent looks at it"));
-            let record = &mut self.run.record;
-            (record.evidence, record.contract, record.account, record.resolver) =
-                (None, None, None, None);
             return Ok(Integration::Rest(None));
         }
         self.run.record.merged_alone = true;
+        if let Some(handover) = self.check_merge(&commit, message).await? {
+            return Ok(Integration::Rest(Some(handover)));
+        }
         self.ui.note("every conflict is resolved: no agent is needed");
         Ok(Integration::Done)
     }
@@ -153,15 +166,7 @@ impl ForkRun<'_> {
         repo: &SealedRepo,
         tip: &Sha,
     ) -> Result<(Option<Contract>, Option<MergeAccount>), Failure> {
-        let pins = &self.run.record.pins;
-        let parted = repo.merge_base(&pins.base, &pins.upstream).await;
-        let Some(merge_base) = parted.or_machine()? else { return Ok((None, None)) };
-        let ends = ContractEnds {
-            merge_base,
-            base: pins.base.clone(),
-            upstream: pins.upstream.clone(),
-            tip: tip.clone(),
-        };
+        let Some(ends) = self.ends(repo, tip).await? else { return Ok((None, None)) };
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
         let bounds = ContractBounds::default();
         let rules = self.drop_rules();
@@ -182,5 +187,22 @@ impl ForkRun<'_> {
             }
         }
         known
+    }
+
+    /// The account of the tests of both sides; `None` for unrelated histories.
+    pub(super) async fn account_for_tests(
+        &self,
+        repo: &SealedRepo,
+        tip: &Sha,
+    ) -> Result<Option<TestAccount>, Failure> {
+        let Some(ends) = self.ends(repo, tip).await? else { return Ok(None) };
+        Ok(Some(test_names::observe(repo, &ends).await.or_machine()?))
+    }
+
+    async fn ends(&self, repo: &SealedRepo, tip: &Sha) -> Result<Option<ContractEnds>, Failure> {
+        let Pins { base, upstream } = self.run.record.pins.clone();
+        let parted = repo.merge_base(&base, &upstream).await.or_machine()?;
+        let ends = |merge_base| ContractEnds { merge_base, base, upstream, tip: tip.clone() };
+        Ok(parted.map(ends))
     }
 }

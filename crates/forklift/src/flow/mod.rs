@@ -19,3 +19,4 @@ pub(crate) mod run;
 mod scratch;
 pub(crate) mod show;
 pub(crate) mod structure;
+mod trusted_check;

@@ -7,7 +7,9 @@ use engine::evidence::Pins;
 use engine::run::{ProductRecord, RunRecord};
 use merge::account::{MergeAccount, judge_account};
 use merge::contract::Contract;
+use merge::path::TreePath;
 use merge::resolver::decide::TrustThreshold;
+use merge::test_names::TestAccount;
 use model::id::{BranchName, RunId};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,12 @@ pub(crate) struct ForkRecord {
     pub(crate) publishes: Option<RunId>,
     #[serde(default)]
     pub(crate) check: Option<BoxCommandSummary>,
+    /// The check on a merge that needed no agent. It failed, so the agent was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check_on_merge: Option<BoxCommandSummary>,
+    /// The check with the agent's own versions of the files that define it, if it changed any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check_changed: Option<ChangedCheck>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) regenerate: Vec<BoxCommandSummary>,
     /// The host could merge by itself, so no agent was started.
@@ -52,6 +60,18 @@ pub(crate) struct ForkRecord {
     /// What the result has of the changes of both sides.
     #[serde(default)]
     pub(crate) account: Option<MergeAccount>,
+    /// What became of the tests of both sides; `None` for unrelated histories.
+    #[serde(default)]
+    pub(crate) tests: Option<TestAccount>,
+}
+
+/// A check whose definition the agent changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ChangedCheck {
+    /// Files that define the check and are not as the fork and upstream have them.
+    pub(crate) files: Vec<TreePath>,
+    /// Exit with the agent's files. The exit with those of the fork and upstream decides.
+    pub(crate) with_agent_files: BoxCommandSummary,
 }
 
 impl ProductRecord for ForkRecord {

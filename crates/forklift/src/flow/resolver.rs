@@ -46,8 +46,13 @@ pub(crate) struct ResolvedPath {
 /// A merge that the agent has to finish.
 pub(super) struct Handover {
     pub(super) begun: Option<MergeBegun>,
-    pub(super) briefs: String,
+    /// Name of the page for the agent, in the harness state.
+    pub(super) file: &'static str,
+    pub(super) text: String,
 }
+
+/// Page with the briefs of the open conflicts.
+const CONFLICTS_FILE: &str = "conflicts.md";
 
 impl ForkRun<'_> {
     /// Resolves conflicts and records the result in the metadata.
@@ -115,9 +120,9 @@ impl ForkRun<'_> {
         identity: &GitIdentity,
         message: &str,
     ) -> Result<Handover, Failure> {
-        let briefs = render_briefs(&resolved.rest, &resolved.receipts);
+        let (file, text) = (CONFLICTS_FILE, render_briefs(&resolved.rest, &resolved.receipts));
         if resolved.receipts.is_empty() {
-            return Ok(Handover { begun: None, briefs });
+            return Ok(Handover { begun: None, file, text });
         }
         let pins = &self.run.record.pins;
         let parents = [pins.base.clone(), pins.upstream.clone()];
@@ -136,7 +141,8 @@ impl ForkRun<'_> {
                 stages: stages.into_iter().filter(left).collect(),
                 message: message.to_owned(),
             }),
-            briefs,
+            file,
+            text,
         })
     }
 

@@ -33,6 +33,7 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::STUCK_FILE;
 use crate::rules::judge::{ResultFacts, Verdict, judge};
 use crate::rules::pull_text::{PullTextFacts, render_pull};
+use crate::rules::test_gate::{MadeBy, judge_tests};
 
 /// Bytes of the agent's note that are read.
 const STUCK_CAP: usize = 64 * 1024;
@@ -42,9 +43,6 @@ const MOST_INCOMING: usize = 5000;
 
 const UNRELATED: &str =
     "upstream has no history in common with the fork; if that is right, say --allow-unrelated";
-
-/// Briefs of the open conflicts, in the harness state.
-const CONFLICTS_FILE: &str = "conflicts.md";
 
 pub(crate) struct ForkRun<'a> {
     pub(crate) run: Run<ForkRecord>,
@@ -219,8 +217,8 @@ impl Product for ForkRun<'_> {
         if let Some(handover) = handover {
             // No agent has been here yet, so the host may write to the folder.
             let state = &self.run.boxes.harness_state;
-            let page = state.join(CONFLICTS_FILE);
-            host::file::write_transient(&page, handover.briefs.as_bytes(), 0o644).or_machine()?;
+            let page = state.join(handover.file);
+            host::file::write_transient(&page, handover.text.as_bytes(), 0o644).or_machine()?;
             engine::workspace::give(state, owner).or_machine()?;
         }
         Ok(Phase::Prepared)
@@ -256,6 +254,7 @@ impl Product for ForkRun<'_> {
 
     async fn inspect(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Failure> {
         (self.run.record.contract, self.run.record.account) = self.accounts(repo, tip).await?;
+        self.run.record.tests = self.account_for_tests(repo, tip).await?;
         self.compare_with_resolver(repo, tip).await
     }
 
@@ -267,7 +266,9 @@ impl Product for ForkRun<'_> {
         };
         let claim = record.agent_result.as_ref().map(|result| result.claim.clone());
         let lost = record.contract.as_ref().is_some_and(|contract| contract.lost);
-        Ok(judge(&ResultFacts {
+        let by_git = record.merged_alone && record.resolver.is_none();
+        let made_by = if by_git { MadeBy::Git } else { MadeBy::AgentOrResolver };
+        let verdict = judge(&ResultFacts {
             ended,
             stuck: record.stuck.is_some(),
             claim: claim.unwrap_or(AgentClaim::Finished),
@@ -276,7 +277,8 @@ impl Product for ForkRun<'_> {
             dropped: record.upstream_dropped(),
             strategy: record.settings.strategy,
             allow_paths: record.settings.allowed_paths(),
-        }))
+        });
+        Ok(judge_tests(verdict, record.tests.as_ref(), made_by, record.settings.accept_loss))
     }
 
     async fn check(&mut self) -> Result<(), Failure> {

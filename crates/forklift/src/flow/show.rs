@@ -1,12 +1,14 @@
 //! Output of a run's result, for users and scripts.
 
 use merge::contract::{ContractFormat, render_contract};
+use merge::test_names::TestAccount;
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
 use shell::Ui;
 
 use super::record::ForkRunRecord;
 use crate::rules::STUCK_FILE;
+use crate::rules::check_text::check_words;
 use crate::rules::judge::Verdict;
 use crate::rules::review::{ReviewPoint, review_points};
 use crate::rules::words::counted;
@@ -61,12 +63,27 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
             ui.note(line);
         }
     }
+    if let Some(check) = &meta.check_on_merge {
+        let how = check_words(check);
+        ui.note(&format!(
+            "the check {how} on the merge without an agent, so the agent was started"
+        ));
+    }
+    if let Some(changed) = &meta.check_changed {
+        let files: Vec<String> =
+            changed.files.iter().take(MOST_TESTS).map(ToString::to_string).collect();
+        let how = check_words(&changed.with_agent_files);
+        let files = files.join(", ");
+        ui.note(&format!(
+            "the agent changed files that define the check ({files}); with its files it {how}"
+        ));
+    }
     for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
         ui.note(&format!("commit not by the box's own identity: {who}"));
     }
     for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
         let Some(command) = command.as_ref().filter(|command| !command.passed()) else { continue };
-        ui.result(name, &command.how());
+        ui.result(name, &check_words(command));
         let skipped = command.tail.lines().count().saturating_sub(LINES_SHOWN);
         show_quoted(ui, command.tail.lines().skip(skipped));
     }
@@ -94,7 +111,7 @@ fn flags_to_publish(meta: &ForkRunRecord, verdict: &Verdict) -> Option<&'static 
     let sent = meta.publication.as_ref();
     match verdict {
         Verdict::Publish if sent.is_some_and(|sent| sent.problem.is_some()) => Some(""),
-        Verdict::WorkLost => Some(" --accept-loss"),
+        Verdict::WorkLost | Verdict::TestsLost { .. } => Some(" --accept-loss"),
         Verdict::UpstreamDropped { .. } => Some(" --accept-dropped"),
         _ => None,
     }
@@ -112,5 +129,6 @@ pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdic
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
         "words": verdict.message(), "status": meta.exit_status, "publication": meta.publication,
         "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": review_points(meta),
+        "check": meta.check, "check_changed": meta.check_changed, "tests": meta.tests,
     })
 }

@@ -148,7 +148,7 @@ fn render_hunk(number: usize, hunk: &HunkBrief) -> String {
 }
 
 /// Fences a text with more backticks than any run in it.
-fn fenced(text: &str) -> String {
+pub(super) fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

@@ -43,6 +43,10 @@ pub(crate) enum Verdict {
     UpstreamDropped {
         reasons: Vec<String>,
     },
+    /// Tests of the fork or of upstream are missing or skipped in the result.
+    TestsLost {
+        tests: Vec<String>,
+    },
     CheckFailed {
         how: String,
     },
@@ -184,6 +188,7 @@ impl Verdict {
             | Self::ForkLost
             | Self::WorkLost
             | Self::UpstreamDropped { .. }
+            | Self::TestsLost { .. }
             | Self::CheckFailed { .. }
             | Self::Refused { .. } => ForkliftExit::NotIntegrated,
             Self::Stopped | Self::Infra { .. } => ForkliftExit::Machine,
@@ -211,6 +216,11 @@ impl Verdict {
             Self::UpstreamDropped { reasons } => {
                 format!("refused: {}; publish it all the same with --accept-dropped", reasons.join("; "))
             }
+            Self::TestsLost { tests } => format!(
+                "refused: {} tests of the fork or of upstream are missing or skipped (see below); publish it all the same \
+                 with --accept-loss",
+                tests.len()
+            ),
             Self::CheckFailed { how } => format!("refused: the fork's check does not pass on the result ({how})"),
             Self::SetupFailed { how } => format!("the fork's set-up failed ({how}); the agent was not started"),
             Self::Refused { reasons } => format!("refused: {}", reasons.join("; ")),

@@ -2,6 +2,8 @@
 
 pub(crate) mod aggregate_status;
 pub(crate) mod brief;
+pub(crate) mod check_files;
+pub(crate) mod check_text;
 pub(crate) mod conflict_row;
 pub(crate) mod earlier;
 pub(crate) mod fork_file;
@@ -19,6 +21,7 @@ pub(crate) mod search;
 mod section;
 pub(crate) mod strategy;
 pub(crate) mod target;
+pub(crate) mod test_gate;
 pub(crate) mod words;
 
 /// The agent's note, in the root of the workspace.

@@ -61,7 +61,11 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
          resolved each.\n"
     );
     if let Some(check) = briefing.check {
-        text.push_str(&format!("\nThe result will be checked with this command:\n\n{check}\n"));
+        text.push_str(&format!(
+            "\nThe result will be checked with this command, with the files that define it as the fork and upstream have \
+             them:\n\n{check}\n\nIf `/harness-state/check.md` is there, read it first: git could merge alone, but the \
+             check fails on that merge.\n"
+        ));
     }
     if !briefing.protect.is_empty() {
         let paths = briefing.protect.join(", ");
@@ -148,7 +152,7 @@ mod tests {
             earlier: Some(earlier),
             ..briefing(&branch)
         });
-        for words in ["Take theirs", "make test", "vendor/", "which?", "the left"] {
+        for words in ["Take theirs", "make test", "check.md", "vendor/", "which?", "the left"] {
             assert!(prompt.contains(words), "{words}");
         }
         assert!(render_follow_up(&earlier, 60).contains("the left"));

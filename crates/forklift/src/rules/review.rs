@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use merge::account::judge_account;
 use merge::contract::{Contract, ContractStatus};
+use merge::test_names::TestAccount;
 use serde::Serialize;
 
 use super::conflict_row::{ConflictRow, Decider, conflict_rows};
@@ -33,8 +34,20 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
         add_contract(&mut points, contract, ContractStatus::Lost);
     }
     for change in record.evidence.iter().flat_map(|evidence| &evidence.sensitive) {
-        let what = format!("acts by itself ({}), and neither side has it so", change.kind.description());
+        let what =
+            format!("acts by itself ({}), and neither side has it so", change.kind.description());
         points.add(Some(change.path.clone()), what);
+    }
+    for line in record.tests.iter().flat_map(TestAccount::looks) {
+        points.add(None, line);
+    }
+    for changed in &record.check_changed {
+        for path in &changed.files {
+            points.add(
+                Some(path.to_string()),
+                "changed by the agent, and it defines the check".to_owned(),
+            );
+        }
     }
     for look in judgement.looks {
         points.add(Some(look.path.to_string()), look.what);

@@ -3,8 +3,9 @@
 use engine::agent_result::AgentResult;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Evidence;
-use model::inert::inert_code;
+use model::inert::{inert_code, inert_prose};
 
+use super::check_text::check_words;
 use super::words::counted;
 use crate::flow::record::ForkRunRecord;
 
@@ -87,15 +88,47 @@ fn has_tokens(claim: &AgentResult) -> bool {
 fn check_lines(record: &ForkRunRecord) -> Vec<String> {
     let setup = record.setup.as_ref().map(|setup| render_command("the fork's set-up", setup));
     let check = match &record.check {
-        Some(check) => render_command("the fork's own check", check),
+        Some(check) => format!(
+            "the fork's own check {} in {}: {}",
+            inert_prose(&check_words(check)),
+            render_duration(check.wall_ms),
+            render_line(check)
+        ),
         None => "the fork's own check: none is set (`check` in FORK.md)".to_owned(),
     };
-    setup.into_iter().chain([check]).collect()
+    setup.into_iter().chain([check]).chain(checks_before(record)).chain(test_line(record)).collect()
+}
+
+/// Checks that did not decide: on the merge before the agent, and with the agent's own definition.
+fn checks_before(record: &ForkRunRecord) -> Vec<String> {
+    let on_merge = record.check_on_merge.iter().map(|check| {
+        let words = inert_prose(&check_words(check));
+        format!("on the merge without an agent it {words}, so the agent was started")
+    });
+    let changed = record.check_changed.iter().map(|changed| {
+        let words = inert_prose(&check_words(&changed.with_agent_files));
+        format!(
+            "**the agent changed files that define the check**: with its files it {words}; the result above is with those of \
+             the fork and upstream"
+        )
+    });
+    on_merge.chain(changed).collect()
+}
+
+fn test_line(record: &ForkRunRecord) -> Option<String> {
+    let tests = record.tests.as_ref()?;
+    let [missing, skipped, weakened] =
+        [&tests.missing, &tests.skipped, &tests.weakened].map(Vec::len);
+    Some(format!("tests of both sides: {missing} missing, {skipped} skipped, {weakened} weakened"))
+}
+
+fn render_line(command: &BoxCommandSummary) -> String {
+    let line = command.command.split_whitespace().collect::<Vec<_>>().join(" ");
+    inert_code(&line.chars().take(COMMAND_CHARS).collect::<String>())
 }
 
 fn render_command(name: &str, command: &BoxCommandSummary) -> String {
-    let line = command.command.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = inert_code(&line.chars().take(COMMAND_CHARS).collect::<String>());
+    let line = render_line(command);
     let time = render_duration(command.wall_ms);
     match command.passed() {
         true => format!("{name} passed in {time}: {line}"),

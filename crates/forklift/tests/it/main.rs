@@ -2,6 +2,7 @@
 
 mod agents;
 mod all;
+mod checks;
 mod crash;
 mod examples;
 mod history;
@@ -17,9 +18,9 @@ mod prune;
 mod publish;
 mod publish_address;
 mod publish_elsewhere;
-mod pull_text;
 mod publish_later;
 mod publish_once;
+mod pull_text;
 mod push_chaos;
 mod readme;
 mod refused;

@@ -1,0 +1,214 @@
+//! The result with the files that define its check as the fork and upstream have them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::git::{
+    ChangedEntry, CommitDraft, ConflictStage, MergedTree, NewEntry, SealedRepo, TreeEdit,
+};
+use merge::path::TreePath;
+use merge::resolver::hunk::Side;
+use merge::three::text::{is_text, lines};
+use merge::three::{Change, Touching, three_way};
+use model::id::Sha;
+
+use super::check::TrustedCheck;
+use super::integrate::host_identity;
+use super::run::ForkRun;
+use crate::exit::{Failure, OrExit};
+use crate::rules::check_files::{
+    CHECK_ROOTS, NamedBy, is_check_file, is_check_script, named_paths, with_trusted_sections,
+};
+
+/// Bytes of a file that are read.
+const FILE_CAP: usize = 4 << 20;
+
+/// Steps from the line of the check to a script: the line names a script that calls another.
+const DEPTH: usize = 3;
+
+const EXECUTABLE: u32 = 0o100_755;
+const REGULAR: u32 = 0o100_644;
+
+impl ForkRun<'_> {
+    /// Finds the files that define the check and that the agent changed, beside what git merges by itself. `None` if there are
+    /// none, or if the agent resolved their conflicts by taking one side's lines.
+    pub(super) async fn trusted_check(
+        &self,
+        repo: &SealedRepo,
+        tip: &Sha,
+        line: &str,
+    ) -> Result<Option<TrustedCheck>, Failure> {
+        let merged = self.merge_by_git(repo).await?;
+        let changed = repo.changed_entries(&merged.tree, tip).await.or_machine()?;
+        let scripts = check_scripts(repo, &merged.tree, line).await?;
+        let is_defining =
+            |entry: &&ChangedEntry| is_check_file(&entry.path) || scripts.contains(&entry.path);
+        let files: Vec<&ChangedEntry> = changed.iter().filter(is_defining).collect();
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let trees = repo.trees_of(std::slice::from_ref(tip)).await.or_machine()?;
+        let Some(tree) = trees.into_iter().flatten().next() else { return Ok(None) };
+        let blobs = self.read_versions(repo, &files, &merged.stages).await?;
+        let mut commits = Vec::new();
+        let mut replaced = BTreeSet::new();
+        for side in [Side::Ours, Side::Theirs] {
+            let edits = files.iter().filter_map(|entry| edit(entry, &merged, side, &blobs));
+            let edits: Vec<TreeEdit> = edits.collect();
+            if edits.is_empty() {
+                return Ok(None);
+            }
+            replaced.extend(edits.iter().map(|edit| TreePath::new(edit.path.as_slice())));
+            let made = repo.edit_tree(&tree, &edits).await.or_machine()?;
+            let commit = self.commit_trusted(repo, &made, tip).await?;
+            if !commits.contains(&commit) {
+                commits.push(commit);
+            }
+        }
+        Ok(Some(TrustedCheck { files: replaced.into_iter().collect(), commits }))
+    }
+
+    /// The merge as git makes it; for unrelated histories, the fork as it was.
+    async fn merge_by_git(&self, repo: &SealedRepo) -> Result<MergedTree, Failure> {
+        let pins = &self.run.record.pins;
+        if repo.merge_base(&pins.base, &pins.upstream).await.or_machine()?.is_some() {
+            return repo.merge_tree(&pins.base, &pins.upstream).await.or_machine();
+        }
+        let (tree, stages, notes) = (pins.base.clone(), Vec::new(), Vec::new());
+        Ok(MergedTree { tree, is_clean: true, stages, notes })
+    }
+
+    async fn read_versions(
+        &self,
+        repo: &SealedRepo,
+        files: &[&ChangedEntry],
+        stages: &[ConflictStage],
+    ) -> Result<BTreeMap<Sha, Vec<u8>>, Failure> {
+        let paths: BTreeSet<&[u8]> = files.iter().map(|entry| entry.path.as_slice()).collect();
+        let staged = stages.iter().filter(|stage| paths.contains(stage.path.as_slice()));
+        let ids: BTreeSet<&Sha> = files
+            .iter()
+            .flat_map(|entry| [&entry.old, &entry.new])
+            .flatten()
+            .chain(staged.map(|stage| &stage.id))
+            .collect();
+        let ids: Vec<Sha> = ids.into_iter().cloned().collect();
+        let blobs = repo.read_blobs(&ids, FILE_CAP).await.or_machine()?;
+        Ok(ids.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect())
+    }
+
+    async fn commit_trusted(
+        &self,
+        repo: &SealedRepo,
+        tree: &Sha,
+        tip: &Sha,
+    ) -> Result<Sha, Failure> {
+        let draft = CommitDraft {
+            tree,
+            parents: std::slice::from_ref(tip),
+            identity: &host_identity(),
+            when: self.run.record.started_at,
+            message: "the check's files as the fork and upstream have them\n",
+        };
+        repo.commit_tree(draft).await.or_machine()
+    }
+}
+
+/// Scripts that the line of the check names, directly or through other files of the check.
+async fn check_scripts(
+    repo: &SealedRepo,
+    tree: &Sha,
+    line: &str,
+) -> Result<BTreeSet<Vec<u8>>, Failure> {
+    let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut named: BTreeSet<String> = named_paths(line);
+    named.extend(CHECK_ROOTS.map(str::to_owned));
+    for step in 0..DEPTH {
+        let by = if step == 0 { NamedBy::Line } else { NamedBy::File };
+        let fresh: Vec<String> =
+            named.into_iter().filter(|path| seen.insert(path.clone())).collect();
+        let asked: Vec<&[u8]> = fresh.iter().map(String::as_bytes).collect();
+        if asked.is_empty() {
+            break;
+        }
+        let entries = repo.entries_at(tree, &asked).await.or_machine()?;
+        let is_script = |path: &[u8], mode: u32| {
+            let is_file = mode == EXECUTABLE || mode == REGULAR;
+            let script = |path| is_check_script(path, mode == EXECUTABLE, by);
+            is_file && (is_check_file(path) || std::str::from_utf8(path).is_ok_and(script))
+        };
+        let scripts: Vec<_> =
+            entries.into_iter().filter(|(path, entry)| is_script(path, entry.mode)).collect();
+        let ids: Vec<Sha> = scripts.iter().map(|(_, entry)| entry.id.clone()).collect();
+        found.extend(scripts.into_iter().map(|(path, _)| path));
+        let texts = repo.read_blobs(&ids, FILE_CAP).await.or_machine()?;
+        let names = texts
+            .into_iter()
+            .flatten()
+            .flat_map(|blob| named_paths(&String::from_utf8_lossy(&blob.bytes)));
+        named = names.collect();
+    }
+    Ok(found)
+}
+
+/// The change that makes a file of the result the trusted one; `None` if it is that already.
+fn edit(
+    entry: &ChangedEntry,
+    merged: &MergedTree,
+    side: Side,
+    blobs: &BTreeMap<Sha, Vec<u8>>,
+) -> Option<TreeEdit> {
+    let (mode, trusted) = trusted_content(entry, merged, side, blobs);
+    let result = entry.new.as_ref().and_then(|id| blobs.get(id));
+    let new = match (trusted, result) {
+        (None, None) => return None,
+        (None, Some(_)) => NewEntry::Nothing,
+        (Some(trusted), None) => NewEntry::Content { mode, bytes: trusted },
+        (Some(trusted), Some(result)) => {
+            let spliced = with_trusted_sections(&entry.path, result, &trusted);
+            let bytes = spliced.unwrap_or(trusted);
+            if bytes == *result && mode == entry.new_mode {
+                return None;
+            }
+            NewEntry::Content { mode, bytes }
+        }
+    };
+    Some(TreeEdit { path: entry.path.clone(), entry: new })
+}
+
+/// Mode and content of a file as git merges it. Where both sides changed the same lines, those of `side` stand.
+fn trusted_content(
+    entry: &ChangedEntry,
+    merged: &MergedTree,
+    side: Side,
+    blobs: &BTreeMap<Sha, Vec<u8>>,
+) -> (u32, Option<Vec<u8>>) {
+    let stage = |number: u8| {
+        let at = |it: &&ConflictStage| it.stage == number && it.path == entry.path;
+        merged.stages.iter().find(at)
+    };
+    let content = |stage: Option<&ConflictStage>| stage.and_then(|it| blobs.get(&it.id)).cloned();
+    let (base, ours, theirs) = (stage(1), stage(2), stage(3));
+    if base.or(ours).or(theirs).is_none() {
+        return (entry.old_mode, entry.old.as_ref().and_then(|id| blobs.get(id)).cloned());
+    }
+    let chosen = if side == Side::Ours { ours } else { theirs };
+    let mode = chosen.map_or(REGULAR, |it| it.mode);
+    match (content(base), content(ours), content(theirs)) {
+        (base, Some(ours), Some(theirs)) if is_text(&ours) && is_text(&theirs) => {
+            (mode, Some(merge_lines(&base.unwrap_or_default(), &ours, &theirs, side)))
+        }
+        _ => (mode, content(chosen)),
+    }
+}
+
+fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], side: Side) -> Vec<u8> {
+    let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
+    let part = |region: &merge::three::Region| match (region.change, side) {
+        (Change::Theirs, _) | (Change::Conflict, Side::Theirs) => {
+            theirs[region.theirs.clone()].concat()
+        }
+        _ => ours[region.ours.clone()].concat(),
+    };
+    three_way(&base, &ours, &theirs, Touching::Joins).iter().flat_map(part).collect()
+}
