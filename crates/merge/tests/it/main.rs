@@ -14,5 +14,6 @@ mod rebase;
 mod resolver;
 mod speed;
 mod structure;
+mod test_names;
 mod verdict;
 mod world;
