@@ -60,7 +60,7 @@ pub(crate) struct ForkRecord {
     /// What the result has of the changes of both sides.
     #[serde(default)]
     pub(crate) account: Option<MergeAccount>,
-    /// What became of the tests of both sides; `None` for unrelated histories.
+    /// Account of the tests of both sides; `None` for unrelated histories.
     #[serde(default)]
     pub(crate) tests: Option<TestAccount>,
 }

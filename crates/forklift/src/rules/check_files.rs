@@ -128,7 +128,7 @@ pub(crate) fn named_paths(text: &str) -> BTreeSet<String> {
     words.filter(is_path).take(MOST_NAMES).map(str::to_owned).collect()
 }
 
-/// How a file came to be named.
+/// Text in which a file is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamedBy {
     /// The line of the check itself.

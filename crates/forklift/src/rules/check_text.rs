@@ -6,7 +6,7 @@ use engine::test_count::TestCount;
 use super::brief::fenced;
 use super::strategy::Strategy;
 
-/// How a check ended, with the number of tests that its output reports.
+/// Describes the end of a check, with the number of tests that its output reports.
 pub(crate) fn check_words(check: &BoxCommandSummary) -> String {
     if !check.passed() {
         return match check.tests {

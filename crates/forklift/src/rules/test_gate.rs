@@ -4,7 +4,7 @@ use merge::test_names::TestAccount;
 
 use super::judge::Verdict;
 
-/// Who made the result.
+/// Maker of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MadeBy {
     /// Git alone: it drops a test only if a side did.

@@ -116,7 +116,7 @@ impl Versions<'_> {
         all.filter(|condition| both(condition) || !base.contains(condition)).collect()
     }
 
-    /// What a test asserts less than its sides do together, in a few words.
+    /// Describes in a few words what a test asserts less than its sides do together.
     fn weakness(&self, now: &Test) -> Option<String> {
         let sides = || [self.ours, self.theirs].into_iter().flatten();
         let expected = self.expected_assertions();

@@ -19,7 +19,7 @@ pub use observe::observe;
 /// Tests of the changed files of a tree.
 pub type TestsByPath = BTreeMap<TreePath, Tests>;
 
-/// What became of the tests of both sides. A test that the other side removed, or renamed, is not in it.
+/// Account of the tests of both sides. A test that the other side removed, or renamed, is not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestAccount {

@@ -42,7 +42,7 @@ fn visit(walk: &mut Walk<'_>, node: Node<'_>, scope: &Scope) {
     }
 }
 
-/// What stands in front of a test's body.
+/// Text in front of a test's body.
 struct Head<'t> {
     node: Node<'t>,
     names: Vec<String>,

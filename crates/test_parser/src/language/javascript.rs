@@ -155,8 +155,12 @@ fn body_condition(source: Source<'_>, body: Node<'_>) -> Option<Condition> {
     let first = first_statement(source, body)?;
     let call = first.named_child(0).filter(|it| it.kind() == "call_expression");
     let callee = call.and_then(|call| call.child_by_field_name("function"));
-    let name = callee.and_then(|callee| source.callee_words(callee).pop());
-    if name.is_some_and(|name| name == "skip" || name == "pending") {
+    let names = callee.map(|callee| source.callee_words(callee)).unwrap_or_default();
+    // `it.skip` at the start of a suite skips a test, not the suite.
+    let first = names.first().map_or("", String::as_str);
+    let is_definition = SUITES.contains(&first) || TESTS.contains(&first);
+    let skips = names.last().is_some_and(|name| name == "skip" || name == "pending");
+    if skips && !is_definition {
         return Some(Condition::Never("skips itself"));
     }
     early_return(source, body)

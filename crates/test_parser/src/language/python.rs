@@ -112,7 +112,7 @@ fn visit_definition(
     walk.add(&scope, &nodes);
 }
 
-/// What a statement of a module or class says about all tests in it.
+/// Condition that a statement of a module or class sets for all tests in it.
 fn block_condition(source: Source<'_>, statement: Node<'_>) -> Option<Condition> {
     let text = source.tokens(statement).0;
     let names = words(&text);

@@ -93,6 +93,12 @@ fn javascript_tests_have_their_suites_in_their_names() {
 }
 
 #[test]
+fn a_skipped_test_at_the_start_of_a_suite_skips_itself_alone() {
+    let text = "describe('s', () => { it.skip('a', () => { f(); }); it('b', () => { f(); }); });";
+    check("a.test.js", text, &["s > a: skipped, 0", "s > b: active, 0"]);
+}
+
+#[test]
 fn typescript_is_read_with_its_types() {
     let text = "import { it } from 'vitest';\ntype A = { b?: string };\n
         it('typed', (): void => { const a: A = {} as A; expect<string | undefined>(a.b).toBe(undefined); });";
