@@ -93,8 +93,13 @@ const MEMORY_FAR: Duration = Duration::from_millis(400);
 /// Speed at which a box can fill memory, in bytes per second: the next look comes before the limit can be reached.
 const FILL_RATE: u64 = 4 << 30;
 
-/// Disk is looked at this often at most; a walk over a large tree makes the pauses longer.
-const SPACE_PAUSE: Duration = Duration::from_secs(1);
+/// Disk is looked at this often when it is near its limit, and when it is far; a walk over a large tree makes the pauses
+/// longer.
+const SPACE_NEAR: Duration = Duration::from_millis(100);
+const SPACE_FAR: Duration = Duration::from_secs(1);
+
+/// Speed at which a box can fill a disk, in bytes per second.
+const WRITE_RATE: u64 = 1 << 30;
 
 /// Free space is looked at this often between two walks.
 const FREE_PAUSE: Duration = Duration::from_millis(100);
@@ -105,8 +110,12 @@ const EARLY_SHARE: u64 = 32;
 /// After a walk that came to nothing the next one follows sooner.
 const SPACE_PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// A walk may take this share of the time at most: one in twenty.
+/// A walk may take this share of the time at most: one in twenty, and one in four when little is left.
 const WALK_SHARE: u32 = 20;
+const NEAR_WALK_SHARE: u32 = 4;
+
+/// Part of the limit that counts as little.
+const LITTLE: u64 = 8;
 
 /// Most entries of a walk; growth beyond it is not seen.
 const MOST_ENTRIES: u64 = 5_000_000;
@@ -182,26 +191,27 @@ fn begin_scan(spec: &BoxSpec, init: Option<i32>) -> DiskScan {
 
 /// Waits until the disk is too full.
 pub(super) async fn watch_space(spec: &BoxSpec, control: &impl BoxControl, mut scan: DiskScan) {
-    let mut before = None;
-    let mut init = None;
+    let (mut before, mut init, mut free) = (None, None, u64::MAX);
     loop {
         let begun = tokio::time::Instant::now();
-        let mut pause = SPACE_PAUSE_AFTER_FAILURE;
-        let mut left = None;
+        let mut growth = None;
         if let Ok(disk) = scan.0.await {
-            let growth = disk.taken.map(|taken| taken.since(*before.get_or_insert(taken)));
+            growth = disk.taken.map(|taken| taken.since(*before.get_or_insert(taken)));
             if is_full(growth.unwrap_or_default(), disk.free, &spec.limits) {
                 return;
             }
-            if let Some(growth) = growth {
-                pause = SPACE_PAUSE;
-                left = Some((disk.free, spec.limits.workspace_bytes.saturating_sub(growth.bytes)));
-            }
+            free = disk.free;
         }
-        let pause = (begun.elapsed() * WALK_SHARE).max(pause);
-        match left {
-            Some((free, left)) => pause_between_walks(spec, pause, free, left).await,
-            None => tokio::time::sleep(pause).await,
+        match growth {
+            Some(growth) => {
+                let left = spec.limits.workspace_bytes.saturating_sub(growth.bytes);
+                let pause = next_walk(begun.elapsed(), left, spec.limits.workspace_bytes);
+                pause_between_walks(spec, pause, free, left).await;
+            }
+            None => {
+                let pause = (begun.elapsed() * WALK_SHARE).max(SPACE_PAUSE_AFTER_FAILURE);
+                tokio::time::sleep(pause).await;
+            }
         }
         if init.is_none() {
             init = control.init_pid().await;
@@ -210,12 +220,20 @@ pub(super) async fn watch_space(spec: &BoxSpec, control: &impl BoxControl, mut s
     }
 }
 
+/// Pause after a walk that took this long and found so much left of the limit.
+fn next_walk(walk: Duration, left: u64, limit: u64) -> Duration {
+    let share = if left < limit / LITTLE { NEAR_WALK_SHARE } else { WALK_SHARE };
+    let until_full = Duration::from_millis(left / (WRITE_RATE / 1000));
+    (walk * share).max(until_full.clamp(SPACE_NEAR, SPACE_FAR))
+}
+
 /// Waits for the next walk, but no longer than until the file system has lost what the box may still take.
 async fn pause_between_walks(spec: &BoxSpec, pause: Duration, free: u64, left: u64) {
     let end = tokio::time::Instant::now() + pause;
     let worth_a_walk = left.max(spec.limits.workspace_bytes / EARLY_SHARE);
     while tokio::time::Instant::now() < end {
-        tokio::time::sleep(FREE_PAUSE.min(end - tokio::time::Instant::now())).await;
+        let left_of_pause = end.saturating_duration_since(tokio::time::Instant::now());
+        tokio::time::sleep(FREE_PAUSE.min(left_of_pause)).await;
         let now = host::file::free_space(&spec.workspace).unwrap_or(u64::MAX);
         if free.saturating_sub(now) >= worth_a_walk || now < spec.limits.free_floor_bytes {
             return;
@@ -272,6 +290,16 @@ mod tests {
         assert_eq!(next_memory_look(limit - (1 << 30), limit).as_millis(), 250);
         assert_eq!(next_memory_look(limit, limit), MEMORY_NEAR);
         assert_eq!(next_memory_look(limit + 1, limit), MEMORY_NEAR);
+    }
+
+    #[test]
+    fn disk_is_walked_often_only_when_little_is_left() {
+        let (secs, millis, limit) = (Duration::from_secs, Duration::from_millis, 8 << 30);
+        assert_eq!(next_walk(millis(1), limit, limit), SPACE_FAR);
+        assert_eq!(next_walk(millis(1), 1 << 29, limit).as_millis(), 500);
+        assert_eq!(next_walk(millis(1), 0, limit), SPACE_NEAR);
+        assert_eq!(next_walk(secs(1), limit, limit), secs(20), "a large tree");
+        assert_eq!(next_walk(secs(1), 0, limit), secs(4));
     }
 
     #[test]

@@ -22,6 +22,10 @@ const ATTRIBUTE_HEADER_LEN: usize = 4;
 
 const BUFFER_LEN: usize = 64 * 1024;
 
+/// So few Internet sockets are not asked for one by one: the kernel walks through the tables of the whole machine for them,
+/// and every sleeping box has one or two.
+const FEW: u64 = 4;
+
 /// One kind of sockets: the request for them, and where an answer has their memory.
 struct SocketKind {
     request: Vec<u8>,
@@ -38,15 +42,17 @@ struct SocketCount {
 
 /// Bytes in the buffers of all sockets of the box.
 pub(crate) fn observe() -> u64 {
-    let table = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
+    let read = |name: &str| fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
+    let table = read("sockstat");
     let used = parse_used(&table);
+    let internet = parse_internet(&table) + parse_internet(&read("sockstat6"));
     let mut seen = SocketCount::default();
     let netlink = Some(netlink::SOCK_DIAG);
     // This socket is one of those that the box uses, and was not there when they were counted.
     if let Ok(diag) =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, netlink)
     {
-        for kind in kinds() {
+        for kind in kinds(internet) {
             let found = dump(&diag, &kind).unwrap_or_default();
             seen.sockets += found.sockets;
             seen.bytes = seen.bytes.saturating_add(found.bytes);
@@ -60,12 +66,22 @@ fn parse_used(table: &str) -> u64 {
     used.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-fn kinds() -> Vec<SocketKind> {
+/// Sums the sockets of all protocols, each on a line like `TCP: inuse 3 orphan 0`.
+fn parse_internet(table: &str) -> u64 {
+    let count = |line: &str| {
+        let (_, rest) = line.split_once(": inuse ")?;
+        rest.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    table.lines().filter_map(count).sum()
+}
+
+fn kinds(internet: u64) -> Vec<SocketKind> {
     const UNIX: u8 = 1;
     const INET: [u8; 2] = [2, 10];
     const PROTOCOLS: [u8; 2] = [6, 17];
     let mut kinds = vec![unix_kind(UNIX)];
-    for family in INET {
+    let asked = if internet > FEW { &INET[..] } else { &[] };
+    for &family in asked {
         kinds.extend(PROTOCOLS.map(|protocol| inet_kind(family, protocol)));
     }
     kinds
@@ -174,6 +190,15 @@ mod tests {
     fn the_count_of_sockets_is_on_the_first_line() {
         assert_eq!(parse_used("sockets: used 17\nTCP: inuse 0 orphan 0 tw 0 alloc 1 mem 0\n"), 17);
         assert_eq!(parse_used(""), 0);
+    }
+
+    #[test]
+    fn internet_sockets_are_asked_for_only_when_there_are_many() {
+        let table =
+            "sockets: used 9\nTCP: inuse 3 orphan 0 tw 5 alloc 7 mem 1\nUDP: inuse 2 mem 0\n";
+        assert_eq!(parse_internet(table), 5);
+        assert_eq!(parse_internet("TCP6: inuse 1\nFRAG6: inuse 0 memory 0\n"), 1);
+        assert_eq!((kinds(FEW).len(), kinds(FEW + 1).len()), (1, 5));
     }
 
     #[test]

@@ -22,12 +22,12 @@ const LIMIT: u64 = 128 * MIB;
 /// What a hog may hold at its end: the limit and a tenth of it.
 const MOST: u64 = LIMIT + LIMIT / 10;
 
-/// Each hog takes about a megabyte at a time, and says how much it has by now.
+/// Each hog takes a little at a time, and says how much it has by now.
 const HELD: &str = r#"
 use strict; use warnings; $| = 1;
 my $held = 0;
-sub held { $held += shift; print "$held\n"; select(undef, undef, undef, 0.02) }
 my $step = 1 << 20;
+sub held { my $more = shift; $held += $more; print "$held\n"; select(undef, undef, undef, 0.02 * $more / $step) }
 "#;
 
 /// Numbers of system calls that Perl has no function for.
@@ -162,7 +162,7 @@ async fn a_process_cannot_hide_what_it_holds(rig: &Rig) {
     assert_eq!(ran.stdout, "01");
 }
 
-mod of_the_user {
+mod without_a_control_group {
     use super::*;
 
     on_backend! {
@@ -170,6 +170,7 @@ mod of_the_user {
         Bwrap,
         the_hosts_user_keeps_most_inotify_instances,
         a_thread_has_no_descriptors_of_its_own,
+        bytes_on_their_way_over_loopback_count,
     }
 
     /// They would be in no list that the host can see.
@@ -187,5 +188,27 @@ mod of_the_user {
         let all = std::fs::read_to_string("/proc/sys/user/max_inotify_instances");
         let all: u64 = all.expect("a limit").trim().parse().expect("a number");
         assert!((1..=all / 4).contains(&taken), "{taken} of {all}");
+    }
+
+    async fn bytes_on_their_way_over_loopback_count(rig: &Rig) {
+        let hog = r#"
+            use Socket; use IO::Handle;
+            socket(my $server, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
+            bind($server, sockaddr_in(0, INADDR_LOOPBACK)) && listen($server, 100) or die "listen: $!";
+            my $address = getsockname($server);
+            my @kept; my $page = "x" x 65536;
+            while (1) {
+                my $sent = 0;
+                while ($sent < $step) {
+                    socket(my $client, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
+                    connect($client, $address) or die "connect: $!";
+                    accept(my $accepted, $server) or die "accept: $!";
+                    push @kept, $client, $accepted;
+                    $client->blocking(0);
+                    while (my $count = syswrite($client, $page)) { $sent += $count }
+                }
+                held($sent);
+            }"#;
+        check_hog(rig, hog).await;
     }
 }

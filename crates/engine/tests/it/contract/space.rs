@@ -76,7 +76,7 @@ async fn files_without_a_name_count_too(rig: &Rig) {
         $| = 1; my ($held, $page, @kept) = (0, "x" x (1 << 20));
         while (1) {
             open(my $file, ">", "x") or die; unlink("x"); push @kept, $file;
-            for (1 .. 16) { syswrite($file, $page); print ++$held, "\n"; select(undef, undef, undef, 0.03) }
+            for (1 .. 16) { syswrite($file, $page); print ++$held, "\n"; select(undef, undef, undef, 0.06) }
         }"#;
     let ran = rig.argv(&["perl", "-e", hog]).limits(|limits| limits.workspace_bytes = 128 * MIB);
     let ran = ran.run().await;
