@@ -200,7 +200,7 @@ fn bench_bottles(count: usize) {
         let spent = after[name].saturating_sub(before[name]);
         100.0 * spent.as_secs_f64() / REST.as_secs_f64()
     };
-    let mib = |name: &str| host::proc::memory_bytes(&house[name]) as f64 / 1024.0 / 1024.0;
+    let mib = |name: &str| host::proc::observe_memory(&house[name]).bytes as f64 / 1024.0 / 1024.0;
     let each = count as f64;
     row(&format!(
         "serve: {count} bottles started in {:.0} s; each holds {:.1} MiB beside the server ({:.1} MiB), {} processes",
