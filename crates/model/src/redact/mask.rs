@@ -22,7 +22,11 @@ pub struct SecretMask {
     patterns: Vec<Pattern>,
     /// For each byte, the patterns that can begin with it.
     by_start: Vec<Vec<usize>>,
+    starts: StartPairs,
 }
+
+/// The pairs of bytes with which a pattern can begin, one bit for each pair. Most bytes of a text begin none of them.
+struct StartPairs(Vec<u64>);
 
 /// One letter after another, each in any of its spellings, the longest first.
 struct Pattern(Vec<Letter>);
@@ -52,7 +56,9 @@ impl SecretMask {
         let values = secrets.into_iter().map(Secret::expose).filter(|value| is_distinctive(value));
         let patterns: Vec<Pattern> = values.flat_map(patterns_of).collect();
         let mut by_start = vec![Vec::new(); 256];
+        let mut starts = StartPairs::new();
         for (number, pattern) in patterns.iter().enumerate() {
+            pattern.start_pairs().into_iter().for_each(|pair| starts.insert(pair));
             for start in pattern.starts() {
                 let numbers: &mut Vec<usize> = &mut by_start[usize::from(start)];
                 if numbers.last() != Some(&number) {
@@ -60,7 +66,7 @@ impl SecretMask {
                 }
             }
         }
-        Self { patterns, by_start }
+        Self { patterns, by_start, starts }
     }
 
     /// True if there is nothing to look for.
@@ -110,7 +116,11 @@ impl SecretMask {
     /// The longest secret at the beginning, and whether more bytes could make one.
     fn longest_at(&self, bytes: &[u8]) -> (Option<usize>, bool) {
         let (mut longest, mut may_go_on) = (None, false);
-        let Some(first) = bytes.first() else { return (None, false) };
+        let first = match bytes {
+            [] => return (None, false),
+            [first, second, ..] if !self.starts.has(*first, *second) => return (None, false),
+            [first, ..] => first,
+        };
         for number in &self.by_start[usize::from(*first)] {
             match self.patterns[*number].find(bytes) {
                 Found::Whole(len) => longest = longest.max(Some(len)),
@@ -119,6 +129,31 @@ impl SecretMask {
             }
         }
         (longest, may_go_on)
+    }
+}
+
+impl StartPairs {
+    fn new() -> Self {
+        Self(vec![0; (1 << 16) / 64])
+    }
+
+    fn place(first: u8, second: u8) -> (usize, u64) {
+        let pair = usize::from(first) << 8 | usize::from(second);
+        (pair / 64, 1 << (pair % 64))
+    }
+
+    fn insert(&mut self, (first, second): (u8, u8)) {
+        for first in both_cases(first) {
+            for second in both_cases(second) {
+                let (word, bit) = Self::place(first, second);
+                self.0[word] |= bit;
+            }
+        }
+    }
+
+    fn has(&self, first: u8, second: u8) -> bool {
+        let (word, bit) = Self::place(first, second);
+        self.0[word] & bit != 0
     }
 }
 
@@ -186,20 +221,41 @@ fn patterns_of(value: &str) -> Vec<Pattern> {
     patterns
 }
 
+fn both_cases(byte: u8) -> [u8; 2] {
+    [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()]
+}
+
 impl Pattern {
     fn literal(text: &str, case: Case) -> Self {
         let letter = |byte| Letter { spellings: vec![vec![byte]], case };
         Self(text.bytes().map(letter).collect())
     }
 
+    fn spellings(&self, letter: usize) -> &[Vec<u8>] {
+        self.0.get(letter).map_or(&[][..], |letter| &letter.spellings)
+    }
+
     fn starts(&self) -> Vec<u8> {
-        let spellings = self.0.first().map_or(&[][..], |letter| &letter.spellings);
-        let both = |byte: u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase(), byte];
-        let mut starts: Vec<u8> =
-            spellings.iter().filter_map(|text| text.first()).copied().flat_map(both).collect();
+        let firsts = self.spellings(0).iter().filter_map(|text| text.first());
+        let mut starts: Vec<u8> = firsts.copied().flat_map(both_cases).collect();
         starts.sort_unstable();
         starts.dedup();
         starts
+    }
+
+    fn start_pairs(&self) -> Vec<(u8, u8)> {
+        let mut pairs = Vec::new();
+        for spelling in self.spellings(0) {
+            match spelling[..] {
+                [first, second, ..] => pairs.push((first, second)),
+                [first] => {
+                    let seconds = self.spellings(1).iter().filter_map(|text| text.first());
+                    pairs.extend(seconds.map(|second| (first, *second)));
+                }
+                [] => {}
+            }
+        }
+        pairs
     }
 
     fn find(&self, bytes: &[u8]) -> Found {
