@@ -174,6 +174,29 @@ mod with_a_daemon {
         an_orphan_is_swept,
         a_box_that_is_watched_is_not_swept,
         a_box_whose_shim_hangs_is_swept_after_its_deadline,
+        a_container_is_named_after_its_run_and_box,
+    }
+
+    /// A run of the same name in another folder has the name already, and both boxes work.
+    async fn a_container_is_named_after_its_run_and_box(rig: &Rig) {
+        const WAIT: &str = ": >started; until [ -e go ]; do sleep 0.02; done";
+        let other = Rig::on(rig.kind()).expect("the same backend");
+        let first = rig.sh(WAIT).launch();
+        first.made("started").await;
+        let second = other.sh(WAIT).with(|spec| spec.run = rig.run().clone()).launch();
+        second.made("started").await;
+        let engine = Engine::find().await.expect("an engine");
+        let listed = engine.client().list_containers(None).await.expect("a list");
+        let names: Vec<String> =
+            listed.into_iter().flat_map(|container| container.names.unwrap_or_default()).collect();
+        let name = format!("/bottleworks-{}-{}", rig.run(), first.spec.name);
+        assert!(names.contains(&name), "{names:?}");
+        let numbered = |other: &String| other.starts_with(&format!("{name}-"));
+        assert_eq!(names.iter().filter(|name| numbered(name)).count(), 1, "{names:?}");
+        for (rig, running) in [(rig, first), (&other, second)] {
+            fs::write(rig.workspace().join("go"), "").expect("a file");
+            assert_eq!(running.end().await.record.ended, Ended::Exited { code: 0 });
+        }
     }
 
     async fn an_orphan_is_swept(rig: &Rig) {
