@@ -145,3 +145,17 @@ fn one_folder_and_all_at_once_is_a_contradiction() {
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(keeper.person.runs().is_empty());
 }
+
+#[test]
+fn a_branch_that_waits_for_review_is_named_in_the_summary() {
+    let Some(keeper) = Keeper::new(|_| Vec::new()) else { return };
+    assert_eq!(keeper.run(&keeper.folders(), &[]).status, Some(0));
+    let output = keeper.run(&keeper.folders(), &["--json"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let last = output.stdout.lines().last().expect("an event");
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    let row = &last["forks"][0];
+    assert_eq!(row["verdict"]["kind"], "awaiting-review", "{row:#}");
+    let branch = format!("refs/heads/{}", row["branch"].as_str().expect("a branch"));
+    assert_eq!(keeper.person.published(), [branch]);
+}

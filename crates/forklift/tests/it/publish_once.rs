@@ -27,7 +27,7 @@ fn record_and_origin_agree(person: &Person) {
     assert_eq!(field_of(&run, "/publication/problem"), serde_json::Value::Null);
     let branch = field_of(&run, "/publication/branch");
     let branch = format!("refs/heads/{}", branch.as_str().expect("a branch"));
-    assert_eq!(person.published(), [branch.clone()]);
+    assert_eq!(person.published(), std::slice::from_ref(&branch));
     assert_eq!(person.fork.origin.sha(&branch), field_of(&run, "/publication/commit"));
 }
 

@@ -16,7 +16,7 @@ const BETWEEN_MOMENTS: Duration = Duration::from_millis(25);
 
 /// Rounds of each moment, from the environment of `make chaos`.
 fn rounds() -> Option<u32> {
-    std::env::var("PUSH_ROUNDS").ok().map(|text| text.parse().expect("a number"))
+    host::env::var("PUSH_ROUNDS").map(|text| text.parse().expect("a number"))
 }
 
 /// Kills forklift `moment` after it has begun to push, and returns whether it was still alive.
