@@ -91,7 +91,7 @@ pub(crate) async fn observe(
             path: root,
             forge: forge.map_or_else(|| push_url.clone(), str::to_owned),
             origin: origin_url,
-            push: Some(push_url),
+            push_url: Some(push_url),
             upstream: upstream_url,
             branch: branch.clone(),
         },

@@ -42,7 +42,7 @@ impl ForkRun<'_> {
         let mut to = self.choose_destination(&tip).await?;
         let mut pushed = self.push(&repo, &log, &tip, &to).await?;
         if to.replaces.is_some() && !pushed.publication.pushed && !pushed.unreachable {
-            // Somebody pushed a moment ago, or origin allows no branch to be rewritten.
+            // Others pushed a moment ago, or origin allows no branch to be rewritten.
             let problem = pushed.publication.problem.unwrap_or_default();
             self.ui.note(&format!("{} could not be renewed ({problem})", to.branch));
             to = new_branch(self.run.dir.id())?;

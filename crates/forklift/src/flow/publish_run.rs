@@ -1,5 +1,5 @@
-//! A run that publishes the commit of an earlier one, without an agent. A closed run is never edited, so that what was
-//! published when stands in a record of its own.
+//! A run that publishes the commit of an earlier one, without an agent. A closed run is never edited, so the publication
+//! has a record of its own.
 
 use engine::run::{Phase, Product, create, gather_evidence, load_plan};
 use engine::workspace::{AGENT_IDENTITY, link_folder};
@@ -93,10 +93,10 @@ pub(crate) async fn create_publish_run(
 }
 
 /// The addresses as they are now: a wrong one may be the reason why the commit was not published.
-fn renew_addresses(fork: &Fork, push: String) -> Fork {
+fn renew_addresses(fork: &Fork, push_url: String) -> Fork {
     let is_derived = fork.forge == fork.push_url() || fork.forge == fork.origin;
-    let forge = if is_derived { push.clone() } else { fork.forge.clone() };
-    Fork { push: Some(push), forge, ..fork.clone() }
+    let forge = if is_derived { push_url.clone() } else { fork.forge.clone() };
+    Fork { push_url: Some(push_url), forge, ..fork.clone() }
 }
 
 impl ForkRun<'_> {
@@ -135,7 +135,7 @@ mod tests {
         let fork = |forge: &str, push: Option<&str>| Fork {
             path: "/fork".into(),
             origin: "https://old.example/me/fork".to_owned(),
-            push: push.map(str::to_owned),
+            push_url: push.map(str::to_owned),
             upstream: "https://up.example/fork".to_owned(),
             branch: model::id::BranchName::parse("main").unwrap(),
             forge: forge.to_owned(),

@@ -86,7 +86,7 @@ pub(crate) struct Fork {
     pub(crate) origin: String,
     /// Address that branches are pushed to; a record of an earlier version has only origin's.
     #[serde(default)]
-    pub(crate) push: Option<String>,
+    pub(crate) push_url: Option<String>,
     pub(crate) upstream: String,
     pub(crate) branch: BranchName,
     /// Address for pull requests: the one that is pushed to, or the one that the user gave.
@@ -95,7 +95,7 @@ pub(crate) struct Fork {
 
 impl Fork {
     pub(crate) fn push_url(&self) -> &str {
-        self.push.as_deref().unwrap_or(&self.origin)
+        self.push_url.as_deref().unwrap_or(&self.origin)
     }
 }
 

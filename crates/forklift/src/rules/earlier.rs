@@ -38,7 +38,7 @@ pub(crate) enum StartChoice {
     AwaitReview,
 }
 
-/// Chooses how to begin. Whoever deleted the branch or closed the pull request wants another result.
+/// Chooses how to begin. A user who deleted the branch or closed the pull request wants another result.
 pub(crate) fn choose_start(earlier: EarlierFacts) -> StartChoice {
     let EarlierFacts { is_closed, has_commit, is_pushed, lacks_pull, branch_is_gone, pull } =
         earlier;
@@ -76,8 +76,8 @@ pub(crate) enum BranchChoice {
     Renew,
 }
 
-/// Chooses the branch for `commit`. An earlier branch is renewed while it waits for review and nobody else has pushed to
-/// it.
+/// Chooses the branch for `commit`. An earlier branch is renewed while it waits for review and is at the commit that was
+/// pushed.
 pub(crate) fn choose_branch(commit: &Sha, earlier: EarlierBranch<'_>) -> BranchChoice {
     let is_over =
         earlier.is_merged || matches!(earlier.pull, Some(PullState::Merged | PullState::Closed));

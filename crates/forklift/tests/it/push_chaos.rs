@@ -1,4 +1,4 @@
-//! kill -9 of forklift at moments of a slow push: whoever finishes the run leaves a record that agrees with origin, one
+//! kill -9 of forklift at moments of a slow push: the forklift that finishes the run leaves a record that agrees with origin, one
 //! branch and one pull request. `make chaos` kills at every moment, in many rounds.
 
 use std::process::Stdio;

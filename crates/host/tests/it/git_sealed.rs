@@ -170,7 +170,7 @@ fn forward<'a>(url: &'a str, commit: &'a Sha, branch: &'a BranchName) -> PushSpe
 }
 
 #[tokio::test]
-async fn a_replacement_leaves_a_branch_alone_that_somebody_moved() {
+async fn a_replacement_leaves_a_branch_alone_that_others_moved() {
     let story = Story::new().await;
     let Story { world, sealed, base, tip } = &story;
     world.git(".", &["init", "--quiet", "--bare", "remote.git"]).await;
