@@ -32,7 +32,7 @@ use crate::commands::run_args::AgentWhen;
 use crate::exit::{Failure, OrExit};
 use crate::rules::STUCK_FILE;
 use crate::rules::judge::{ResultFacts, Verdict, judge};
-use crate::rules::pull_text::{PullTextFacts, render_pull};
+use crate::rules::pull_text::{ForkPullFacts, render_pull};
 use crate::rules::test_gate::{MadeBy, judge_tests};
 
 /// Bytes of the agent's note that are read.
@@ -132,7 +132,7 @@ impl<'a> ForkRun<'a> {
             incoming.or_machine()?.into_iter().map(NewCommit::from).collect();
         let run_path = shown_path(self.run.dir.path());
         let (incoming, run_path) = (incoming.as_slice(), run_path.as_str());
-        Ok(render_pull(&PullTextFacts { record, head: branch, incoming, run_path }))
+        Ok(render_pull(&ForkPullFacts { record, head: branch, incoming, run_path }))
     }
 
     /// The agent's note, read as untrusted data. A note that the fork itself carries does not count.

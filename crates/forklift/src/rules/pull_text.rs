@@ -40,7 +40,7 @@ pub(crate) const MARK: &str = "<!-- forklift -->";
 
 /// Facts about a run beside its record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PullTextFacts<'a> {
+pub(crate) struct ForkPullFacts<'a> {
     pub(crate) record: &'a ForkRunRecord,
     pub(crate) head: &'a BranchName,
     /// Commits of upstream that the fork lacks.
@@ -50,8 +50,8 @@ pub(crate) struct PullTextFacts<'a> {
 }
 
 /// Renders title and body of the pull request.
-pub(crate) fn render_pull(facts: &PullTextFacts<'_>) -> NewPull {
-    let PullTextFacts { record, head, incoming, .. } = *facts;
+pub(crate) fn render_pull(facts: &ForkPullFacts<'_>) -> NewPull {
+    let ForkPullFacts { record, head, incoming, .. } = *facts;
     let branch = &record.fork.branch;
     let what = match &record.settings.target {
         Target::Tip => {
@@ -351,7 +351,7 @@ mod tests {
         };
         let incoming: Vec<NewCommit> = subjects.iter().map(commit).collect();
         let head = BranchName::parse("forklift/fork_20260102_030405").expect("legal");
-        render_pull(&PullTextFacts {
+        render_pull(&ForkPullFacts {
             record,
             head: &head,
             incoming: &incoming,
