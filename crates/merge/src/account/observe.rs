@@ -71,19 +71,26 @@ pub async fn observe_account(
     bounds: ContractBounds,
 ) -> Result<MergeAccount, GitError> {
     let ContractEnds { merge_base, base, upstream, tip } = ends;
-    let merged = repo.merge_tree(base, upstream).await?;
+    // Git answers independent questions side by side.
+    let (merged, fork, theirs) = tokio::try_join!(
+        repo.merge_tree(base, upstream),
+        repo.changed_entries(merge_base, base),
+        repo.changed_entries(merge_base, upstream)
+    )?;
+    let (departed, whole) =
+        tokio::try_join!(repo.changed_entries(&merged.tree, tip), whole_side(repo, ends, &merged))?;
     let by_path = |entries: Vec<ChangedEntry>| {
         entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect::<ByPath>()
     };
     let mut changes = Changes {
-        fork: by_path(repo.changed_entries(merge_base, base).await?),
-        upstream: by_path(repo.changed_entries(merge_base, upstream).await?),
-        departed: by_path(repo.changed_entries(&merged.tree, tip).await?),
+        fork: by_path(fork),
+        upstream: by_path(theirs),
+        departed: by_path(departed),
         ..Changes::default()
     };
     changes.find_renames(repo, ends, &merged.tree).await?;
     let mut account = MergeAccount {
-        whole: whole_side(repo, ends, &merged).await?,
+        whole,
         upstream: SideAccount { paths: changes.upstream.len(), changes: Vec::new() },
         fork: SideAccount { paths: changes.fork.len(), changes: Vec::new() },
         ..MergeAccount::default()

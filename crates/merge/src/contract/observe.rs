@@ -53,13 +53,26 @@ pub async fn observe_contract(
     protected: &PathPatterns,
     bounds: ContractBounds,
 ) -> Result<ContractFacts, GitError> {
+    // Git answers independent questions side by side.
+    let (paths, (commits, commits_left_off)) = tokio::try_join!(
+        observe_paths(repo, ends, protected, bounds),
+        observe_commits(repo, ends, bounds)
+    )?;
+    Ok(ContractFacts { commits, commits_left_off, paths })
+}
+
+async fn observe_paths(
+    repo: &SealedRepo,
+    ends: &ContractEnds,
+    protected: &PathPatterns,
+    bounds: ContractBounds,
+) -> Result<Vec<PathFacts>, GitError> {
     let changes = observe_changes(repo, ends).await?;
     let mut paths = changes.path_facts(protected);
     for chunk in paths.chunks_mut(CHUNK) {
         compare_lines(repo, chunk, bounds.file_bytes).await?;
     }
-    let (commits, commits_left_off) = observe_commits(repo, ends, bounds).await?;
-    Ok(ContractFacts { commits, commits_left_off, paths })
+    Ok(paths)
 }
 
 type ByPath = BTreeMap<Vec<u8>, ChangedEntry>;
@@ -78,9 +91,15 @@ struct Changes {
 
 async fn observe_changes(repo: &SealedRepo, ends: &ContractEnds) -> Result<Changes, GitError> {
     let ContractEnds { merge_base, base, upstream, tip } = ends;
-    let (fork_changes, fork_moves) = observe_diff(repo, merge_base, base).await?;
-    let (upstream_changes, upstream_moves) = observe_diff(repo, merge_base, upstream).await?;
-    let (result_changes, result_moves) = observe_diff(repo, base, tip).await?;
+    let (
+        (fork_changes, fork_moves),
+        (upstream_changes, upstream_moves),
+        (result_changes, result_moves),
+    ) = tokio::try_join!(
+        observe_diff(repo, merge_base, base),
+        observe_diff(repo, merge_base, upstream),
+        observe_diff(repo, base, tip)
+    )?;
     let old_names = fork_moves.into_values().map(|rename| (rename.to, rename.from));
     Ok(Changes {
         fork: fork_changes,
@@ -291,14 +310,18 @@ async fn observe_commits(
         return Ok((Vec::new(), left_off));
     }
     let shas: Vec<Sha> = plain.iter().map(|commit| commit.sha.clone()).collect();
-    let paths: BTreeMap<Sha, Vec<Vec<u8>>> = paths_of(repo, &shas).await?;
-    let patches = patches_of(repo, &shas, bounds.patch_bytes).await?;
-
+    let both = [base.clone(), upstream.clone()];
+    let (paths, patches, theirs, made) = tokio::try_join!(
+        paths_of(repo, &shas),
+        patches_of(repo, &shas, bounds.patch_bytes),
+        repo.plain_commits(upstream, std::slice::from_ref(base), bounds.twins),
+        repo.plain_commits(tip, &both, bounds.twins)
+    )?;
     let wanted: BTreeSet<&Vec<Vec<u8>>> = paths.values().collect();
-    let theirs = repo.plain_commits(upstream, std::slice::from_ref(base), bounds.twins).await?;
-    let theirs = twins(repo, &theirs, &wanted, bounds.patch_bytes).await?;
-    let made = repo.plain_commits(tip, &[base.clone(), upstream.clone()], bounds.twins).await?;
-    let made = twins(repo, &made, &wanted, bounds.patch_bytes).await?;
+    let (theirs, made) = tokio::try_join!(
+        twins(repo, &theirs, &wanted, bounds.patch_bytes),
+        twins(repo, &made, &wanted, bounds.patch_bytes)
+    )?;
 
     let commits = plain.into_iter().map(|commit| {
         let patch = patches.get(&commit.sha);
