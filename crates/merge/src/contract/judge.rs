@@ -62,6 +62,10 @@ fn judge_path(path: &PathFacts, adopted: bool) -> (ContractStatus, String) {
     if let Some(rule) = path.given_away.as_ref().filter(|_| state == ContractStatus::Lost) {
         return (ContractStatus::Changed, join(&detail, rule));
     }
+    if path.yielded && state == ContractStatus::Lost {
+        let words = "upstream's side of the conflict is in its place";
+        return (ContractStatus::Changed, join(&detail, words));
+    }
     // Upstream took the fork's commits and changed the path further.
     if adopted && state >= ContractStatus::Changed && path.result == path.upstream {
         return (ContractStatus::Superseded, "upstream has the same commits".to_owned());
@@ -207,7 +211,7 @@ fn judge_commit(
     for path in &commit.paths {
         let Some(&(facts, state)) = known.get(path) else { continue };
         match &facts.lines {
-            LineEvidence::Counted(lines) if !facts.protected => {
+            LineEvidence::Counted(lines) if !facts.protected && !facts.yielded => {
                 by_path.push(state);
                 let sets = [&lines.kept, &lines.shared, &lines.adapted, &lines.missing];
                 for (seen, set) in seen.iter_mut().zip(sets) {
@@ -280,6 +284,7 @@ mod tests {
             protected: false,
             as_merged: false,
             given_away: None,
+            yielded: false,
             lines: LineEvidence::NoLines,
         }
     }
@@ -339,6 +344,9 @@ mod tests {
         check(other.clone(), ContractStatus::Lost, words);
         let merged = PathFacts { as_merged: true, ..other.clone() };
         check(merged, ContractStatus::Changed, &format!("{words}; as git merges it"));
+        let yielded = PathFacts { yielded: true, ..other.clone() };
+        let place = "upstream's side of the conflict is in its place";
+        check(yielded, ContractStatus::Changed, &format!("{words}; {place}"));
         let ruled = PathFacts { given_away: Some("resolve: f".to_owned()), ..other };
         check(ruled, ContractStatus::Changed, &format!("{words}; resolve: f"));
     }

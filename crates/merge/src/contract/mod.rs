@@ -14,7 +14,7 @@ use host::git::TreeEntry;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use crate::account::{DropRules, MergeAccount, MergeSide};
+use crate::account::{DropRules, MergeAccount, MergeSide, SideChange};
 use crate::path::TreePath;
 
 pub use judge::judge_contract;
@@ -120,6 +120,8 @@ pub struct PathFacts {
     pub as_merged: bool,
     /// Rule of the fork that gives the path away.
     pub given_away: Option<String>,
+    /// True if the fork's change lost a conflict to upstream's, in a merge that gives away few of its conflicts.
+    pub yielded: bool,
     pub lines: LineEvidence,
 }
 
@@ -129,12 +131,31 @@ impl ContractFacts {
         let conflicts = account.conflicts.iter().map(|conflict| &conflict.path);
         let departures = account.departures.iter().map(|departure| &departure.path);
         let apart: BTreeSet<&TreePath> = conflicts.chain(departures).collect();
+        let yielded = yielded_paths(account);
         for path in &mut self.paths {
+            path.yielded = yielded.contains(&path.path);
             path.given_away = rules.rule_of(MergeSide::Fork, path.path.as_bytes());
             let is_there = path.result.is_some() && path.moved_to.is_none();
             path.as_merged = is_there && account.whole.is_none() && !apart.contains(&path.path);
         }
     }
+}
+
+/// Conflicts that a merge may give to upstream before the fork's side counts as dropped.
+const FEW_CONFLICTS: usize = 4;
+
+/// Paths where the fork's change is missing only in lines that both sides changed. A merge that gives most of its conflicts
+/// to upstream has none: it did not merge the fork's side.
+fn yielded_paths(account: &MergeAccount) -> BTreeSet<&TreePath> {
+    let conflicts: BTreeSet<&TreePath> =
+        account.conflicts.iter().map(|conflict| &conflict.path).collect();
+    let is_yielded = |change: &&SideChange| {
+        change.dropped > 0 && change.dropped_clean == 0 && conflicts.contains(&change.path)
+    };
+    let yielded: BTreeSet<&TreePath> =
+        account.fork.changes.iter().filter(is_yielded).map(|change| &change.path).collect();
+    let is_most = yielded.len() > FEW_CONFLICTS && 2 * yielded.len() > conflicts.len();
+    if is_most || account.whole.is_some() { BTreeSet::new() } else { yielded }
 }
 
 /// Comparison of the lines of a path.

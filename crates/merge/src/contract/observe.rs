@@ -165,6 +165,7 @@ impl Changes {
             moved_by_upstream,
             as_merged: false,
             given_away: None,
+            yielded: false,
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -182,6 +183,7 @@ impl Changes {
             moved_by_upstream: false,
             as_merged: false,
             given_away: None,
+            yielded: false,
             lines: LineEvidence::NotNeeded,
         }
     }

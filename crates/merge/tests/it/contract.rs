@@ -91,6 +91,38 @@ async fn taking_theirs_in_a_conflict_is_a_loss() {
 }
 
 #[tokio::test]
+async fn a_conflict_given_to_upstream_is_named_and_most_of_them_are_a_loss() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let world = World::new(&names.map(|name| (name, TEXT)));
+    let (ours, theirs) =
+        (TEXT.replace("beta = 2", "beta = 20"), TEXT.replace("beta = 2", "beta = 200"));
+    let both = TEXT.replace("beta = 2", "beta = 20\nbeta = 200");
+    world.write(FORK, "own", "of the fork\n");
+    for name in names {
+        world.write(FORK, name, &ours);
+        world.write(UPSTREAM, name, &theirs);
+    }
+    let given = |count: usize| {
+        let text = |at: usize| if at < count { theirs.as_str() } else { both.as_str() };
+        let files: Vec<_> =
+            names.iter().enumerate().map(|(at, name)| (*name, Some(text(at)))).collect();
+        world.merged_by_hand(&files)
+    };
+    let contract = world.contract(&given(1), &[]).await;
+    let words = "0 of 1 line; upstream's side of the conflict is in its place";
+    assert_eq!(path_state(&contract, "a"), (ContractStatus::Changed, words.to_owned()));
+    assert!(!contract.lost, "{contract:?}");
+    // A line of the fork that upstream did not touch is no matter of the conflict.
+    let gone = theirs.replace("delta = 4\n", "");
+    let files: Vec<_> = names.iter().map(|name| (*name, Some(both.as_str()))).collect();
+    let tip = world.merged_by_hand(&[&files[..], &[("a", Some(&gone)), ("own", None)]].concat());
+    assert!(world.contract(&tip, &[]).await.lost);
+    let contract = world.contract(&given(5), &[]).await;
+    assert_eq!(path_state(&contract, "a").0, ContractStatus::Lost);
+    assert!(contract.lost);
+}
+
+#[tokio::test]
 async fn what_upstream_adopted_is_superseded() {
     let world = World::new(&[("conf", TEXT), ("far", "far\n")]);
     world.write(FORK, "conf", TEXT.replace("beta = 2", "beta = 20"));
