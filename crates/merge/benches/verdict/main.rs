@@ -167,6 +167,8 @@ async fn judge_fork(fork: Fork, seed: u64, sources: usize, figures: &mut Figures
     );
     figures.honest.push(own);
     Random::new(seed, &fork.name).shuffle(&mut passed);
+    // Merges with conflicts have variants of both kinds.
+    passed.sort_by_key(|(_, ruling)| ruling.conflicts == 0);
     let started = Instant::now();
     let mut made = 0;
     for (ends, ruling) in passed.iter().take(sources) {

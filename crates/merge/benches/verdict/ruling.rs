@@ -9,6 +9,7 @@ use merge::contract::{
 };
 use merge::path::TreePath;
 use merge::pattern::PathPatterns;
+use merge::test_names::{self, TestAccount};
 use model::id::Sha;
 
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Ruling {
     /// Reasons why the result is refused.
     pub(crate) refusals: Vec<String>,
     pub(crate) shown: Vec<Shown>,
+    /// Number of paths that git could not merge.
+    pub(crate) conflicts: usize,
     /// The fork's commits, which are the same for every result of a merge.
     pub(crate) commits: Vec<ForkCommit>,
 }
@@ -60,7 +63,9 @@ pub(crate) async fn rule(
     ruling.refusals.extend(judged.upstream_dropped);
     let looks = judged.looks.into_iter();
     ruling.shown.extend(looks.map(|look| Shown { path: look.path, words: look.what }));
+    add_tests(&mut ruling, test_names::observe(repo, ends).await?);
     ruling.commits = facts.commits;
+    ruling.conflicts = account.conflicts.len();
     Ok(ruling)
 }
 
@@ -77,6 +82,18 @@ fn add_contract(ruling: &mut Ruling, contract: &Contract) {
     ruling.refusals.extend(lost.map(|commit| {
         format!("lost: a commit of the fork ({} {})", commit.sha.short(), commit.subject)
     }));
+}
+
+/// A file whose tests could not be read tells nothing about what happened to them.
+fn add_tests(ruling: &mut Ruling, account: TestAccount) {
+    let TestAccount { missing, skipped, weakened, unread: _ } = account;
+    let kinds = [("missing", missing), ("skipped", skipped), ("weakened", weakened)];
+    for (kind, findings) in kinds {
+        ruling.shown.extend(findings.into_iter().map(|finding| Shown {
+            path: finding.path,
+            words: format!("{kind} test: {} ({})", finding.name, finding.note),
+        }));
+    }
 }
 
 /// Makes a merge commit of a variant's tree.

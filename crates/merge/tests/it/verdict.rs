@@ -30,6 +30,7 @@ async fn try_all(seed: u64) -> Vec<String> {
         let (repo, ends) = generate_fork(&hermetic.root().join("host.git"), &mut random).await;
         let honest = rule(&repo, &ends, None).await.unwrap();
         problems.extend(honest.refusals.iter().map(|reason| format!("honest: {reason}")));
+        problems.extend((honest.conflicts == 0).then(|| format!("{number} has no conflict")));
         let merge = observe_merge(&repo, &ends, &mut random).await.unwrap();
         for operator in Operator::ALL {
             for &place in operator.places() {
