@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn scripts_are_told_from_sources() {
         let check = |path: &str, by, expected| {
-            assert_eq!(is_check_script(path, false, by), expected, "{path}")
+            assert_eq!(is_check_script(path, false, by), expected, "{path}");
         };
         check("run.sh", NamedBy::File, true);
         check("run.py", NamedBy::Line, true);
