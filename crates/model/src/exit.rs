@@ -79,7 +79,7 @@ exit_table! {
         Success = 0, "success", "pull request opened, or nothing to do";
         Machine = 1, "machine", "git, the network or the disk failed";
         Usage = 2, "usage", "wrong configuration or usage, or a missing remote";
-        NotIntegrated = 3, "not-integrated", "upstream not integrated, or work of the fork lost";
+        NotIntegrated = 3, "not-integrated", "upstream not integrated or dropped, work of the fork or tests lost, or refused for what it contains";
         Stuck = 4, "stuck", "the agent is stuck and left a note";
         OutOfTime = 5, "out-of-time", "the clock ran out";
         AgentFailed = 6, "agent-failed", "the agent failed";

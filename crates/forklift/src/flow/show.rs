@@ -1,7 +1,6 @@
 //! Output of a run's result, for users and scripts.
 
 use merge::contract::{ContractFormat, render_contract};
-use merge::test_names::TestAccount;
 use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
 use shell::Ui;
@@ -71,7 +70,7 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
     }
     if let Some(changed) = &meta.check_changed {
         let files: Vec<String> =
-            changed.files.iter().take(MOST_TESTS).map(ToString::to_string).collect();
+            changed.files.iter().take(POINTS_SHOWN).map(ToString::to_string).collect();
         let how = check_words(&changed.with_agent_files);
         let files = files.join(", ");
         ui.note(&format!(
