@@ -146,7 +146,7 @@ pub(crate) fn find_later_result(
     Ok(later.map(|later| later.dir.id().clone()))
 }
 
-/// What the runs of a fork have pushed.
+/// Branches that the runs of a fork have pushed, with their commits.
 pub(crate) fn own_branches(runs: &Path, fork: &Fork) -> Result<Vec<OwnBranch>, Failure> {
     let same = stored_runs(runs)?.filter(|run| is_same_fork(fork, &run.meta.fork));
     let sent = same.filter_map(|run| run.meta.publication).filter(|sent| sent.pushed);
