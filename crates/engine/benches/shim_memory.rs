@@ -14,7 +14,7 @@ use engine::box_dir::BoxDir;
 use engine::launch::{BoxEgress, Launcher, attach, stop};
 use engine::shim::EGRESS_SOCKET;
 use engine::workspace::{give, make_harness_state};
-use host::proc::{descendants, memory_bytes};
+use host::proc::{descendants, observe_memory};
 use model::id::{BoxName, RunId};
 use model::verdict::Ended;
 use sandbox::backend::BackendKind;
@@ -60,7 +60,7 @@ async fn measure() {
 
 fn print(name: &str, ours: &[i32], yardstick: &str, theirs: &[i32], of: fn(i32) -> Vec<i32>) {
     let median = |pids: &[i32]| {
-        let mut sizes: Vec<u64> = pids.iter().map(|pid| memory_bytes(&of(*pid))).collect();
+        let mut sizes: Vec<u64> = pids.iter().map(|pid| observe_memory(&of(*pid)).bytes).collect();
         sizes.sort_unstable();
         sizes[sizes.len() / 2] as f64 / MIB as f64
     };
