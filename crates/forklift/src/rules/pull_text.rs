@@ -27,7 +27,7 @@ const ROWS: usize = 200;
 const UNFOLDED_LINES: usize = 12;
 
 /// Characters of one text from elsewhere.
-const TEXT_CHARS: usize = 300;
+const TEXT_CHARS: usize = 600;
 
 /// Characters of the agent's answer.
 const ANSWER_CHARS: usize = 6000;

@@ -107,7 +107,7 @@ fn a_merge_by_rules_names_the_rule_of_each_conflict() {
 
     ### Needs a look
 
-    - `ruled.txt`: the fork's change is lost: 0 of 1 line
+    Nothing: the result has the changes of both sides, but for what the fork's rules leave out, and the agent decided nothing.
 
     ### Conflicts
 
@@ -167,12 +167,12 @@ fn a_merge_by_rules_names_the_rule_of_each_conflict() {
 
     ### What became of the fork's own changes
 
-    **Fork contract:** 3 commits (2 kept, 1 changed); 3 paths (2 kept, 1 lost)
+    **Fork contract:** 3 commits (2 kept, 1 changed); 3 paths (2 kept, 1 changed)
 
     | state | what | why |
     |---|---|---|
-    | **lost** | `ruled.txt` | 0 of 1 line |
     | changed | `[SHA] the fork's way` |  |
+    | changed | `ruled.txt` | 0 of 1 line; resolve: ruled.txt |
 
     Run `fork_[STAMP]` in `~/.local/state/forklift/runs/fork_[STAMP]`.
     ");
@@ -208,7 +208,7 @@ fn a_dropped_hunk_of_upstream_stands_first() {
     ### Needs a look
 
     - `README.md`: upstream's change is dropped: 1 of 1 hunk dropped, 1 line missing
-    - `shared.txt`: upstream's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; the fork's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; conflict decided by the agent (new)
+    - `shared.txt`: upstream's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; the fork's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; beyond the conflict: 1 line that neither side has; conflict decided by the agent (new)
 
     ### Conflicts
 
@@ -308,7 +308,6 @@ sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no
 
     ### Needs a look
 
-    - `ruled.txt`: the fork's change is lost: 0 of 1 line
     - `shared.txt`: conflict decided by the agent (both)
 
     ### Conflicts
@@ -371,12 +370,12 @@ sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no
 
     ### What became of the fork's own changes
 
-    **Fork contract:** 3 commits (2 kept, 1 changed); 3 paths (2 kept, 1 lost)
+    **Fork contract:** 3 commits (2 kept, 1 changed); 3 paths (2 kept, 1 changed)
 
     | state | what | why |
     |---|---|---|
-    | **lost** | `ruled.txt` | 0 of 1 line |
     | changed | `[SHA] the fork's way` |  |
+    | changed | `ruled.txt` | 0 of 1 line; resolve: ruled.txt |
 
     Run `fork_[STAMP]` in `~/.local/state/forklift/runs/fork_[STAMP]`.
     ");

@@ -49,7 +49,7 @@ const LANGUAGES: [&str; 26] = [
 
 /// Inserts a break wherever a line would act. An issue with the number `own` may be referred to.
 pub(super) fn break_marks(line: &str, surrounding: Surrounding, own: Option<u64>) -> String {
-    let scan = Scan { chars: line.chars().collect(), surrounding, own };
+    let scan = LineScan { chars: line.chars().collect(), surrounding, own };
     let mut broken = String::with_capacity(line.len() + 8);
     for (at, &c) in scan.chars.iter().enumerate() {
         broken.push(c);
@@ -60,13 +60,13 @@ pub(super) fn break_marks(line: &str, surrounding: Surrounding, own: Option<u64>
     broken
 }
 
-struct Scan {
+struct LineScan {
     chars: Vec<char>,
     surrounding: Surrounding,
     own: Option<u64>,
 }
 
-impl Scan {
+impl LineScan {
     /// Returns whether the mark at `at` acts together with what follows it.
     fn acts_after(&self, at: usize) -> bool {
         let Some(next) = self.get(at + 1) else { return false };
