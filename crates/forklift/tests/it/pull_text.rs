@@ -90,13 +90,28 @@ fn a_clean_merge_says_that_nothing_needs_a_look() {
     ");
 }
 
-#[test]
-fn a_merge_by_rules_names_the_rule_of_each_conflict() {
+/// The same for a merge with conflicts, without the checks, which a clean merge shows.
+fn conflict_snapshot(person: &Person, run: &Path) -> String {
+    snapshot(person, run).replace(CHECKS, "[CHECKS]\n")
+}
+
+const CHECKS: &str = "- the fork's own check: none is set (`check` in FORK.md)\n- upstream's commit is contained: yes\n\
+     - the fork's history is contained: yes\n- conflict markers left: 0\n- links out of the tree: 0\n\
+     - commits not by the box's own identity: 0\n";
+
+/// Both conflicts fall to rules of the fork.
+fn ruled() -> Option<Person> {
     let rules = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n  - {path: shared.txt, take: ours}\n---\n";
-    let Some(person) = two_conflicts(rules) else { return };
+    let person = two_conflicts(rules)?;
     let output = run(&person, "[[step]]\nexit = 9\n", &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @r"
+    Some(person)
+}
+
+#[test]
+fn a_merge_by_rules_names_the_rule_of_each_conflict() {
+    let Some(person) = ruled() else { return };
+    insta::assert_snapshot!(conflict_snapshot(&person, &person.only_run()), @r"
     # Merge upstream main at [SHA] (2 commits)
 
     Merge `forklift/fork_[STAMP]` into `main`.
@@ -158,12 +173,7 @@ fn a_merge_by_rules_names_the_rule_of_each_conflict() {
     ### How it was made and checked
 
     - agent: none was needed
-    - the fork's own check: none is set (`check` in FORK.md)
-    - upstream's commit is contained: yes
-    - the fork's history is contained: yes
-    - conflict markers left: 0
-    - links out of the tree: 0
-    - commits not by the box's own identity: 0
+    [CHECKS]
 
     ### What became of the fork's own changes
 
@@ -196,7 +206,7 @@ fn a_dropped_hunk_of_upstream_stands_first() {
     let Some(person) = dropping() else { return };
     let output = run(&person, DROPS, &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    insta::assert_snapshot!(snapshot(&person, &person.only_run()), @r"
+    insta::assert_snapshot!(conflict_snapshot(&person, &person.only_run()), @r"
     # Merge upstream main at [SHA] (2 commits)
 
     Merge `forklift/fork_[STAMP]` into `main`.
@@ -243,12 +253,7 @@ fn a_dropped_hunk_of_upstream_stands_first() {
     - time: [TIME]
     - tokens: unknown
     - cost: unknown
-    - the fork's own check: none is set (`check` in FORK.md)
-    - upstream's commit is contained: yes
-    - the fork's history is contained: yes
-    - conflict markers left: 0
-    - links out of the tree: 0
-    - commits not by the box's own identity: 0
+    [CHECKS]
 
     ### What became of the fork's own changes
 
@@ -282,9 +287,9 @@ fn the_terminal_and_scripts_get_the_same_points() {
     assert_eq!(document["run"], name.as_str());
 }
 
-#[test]
-fn a_resumed_run_still_says_who_resolved_what() {
-    let Some(person) = two_conflicts(THEIRS) else { return };
+/// An agent that asks, and after the answer finishes what the rules left.
+fn resumed() -> Option<Person> {
+    let person = two_conflicts(THEIRS)?;
     let stuck =
         run(&person, "[[step]]\nrun = \"echo which one? > STUCK.md\"\n", &["--accept-loss"]);
     assert_eq!(stuck.status, Some(4), "{}", stuck.snapshot());
@@ -297,7 +302,13 @@ sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no
     let mut command = person.forklift(&["resume", &name, "--answer", "both", "--script"]);
     let output = person.hermetic.run(command.arg(&script));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    insta::assert_snapshot!(snapshot(&person, &person.runs()[1]), @r"
+    Some(person)
+}
+
+#[test]
+fn a_resumed_run_still_says_who_resolved_what() {
+    let Some(person) = resumed() else { return };
+    insta::assert_snapshot!(conflict_snapshot(&person, &person.runs()[1]), @r"
     # Merge upstream main at [SHA] (2 commits)
 
     Merge `forklift/fork_[STAMP]` into `main`.
@@ -361,12 +372,7 @@ sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no
     - tokens: unknown
     - cost: unknown
     - continues run `fork_[STAMP]`, whose time and tokens are not included
-    - the fork's own check: none is set (`check` in FORK.md)
-    - upstream's commit is contained: yes
-    - the fork's history is contained: yes
-    - conflict markers left: 0
-    - links out of the tree: 0
-    - commits not by the box's own identity: 0
+    [CHECKS]
 
     ### What became of the fork's own changes
 

@@ -195,7 +195,7 @@ fn hides(c: char) -> bool {
     c != BREAK && c != '\n' && crate::escape::is_unsafe(c)
 }
 
-/// What Markdown shows of a text that is one code span; `None` if it is not one.
+/// Text that Markdown shows of a code span; `None` if it is not one.
 fn inside_span(shown: &str) -> Option<&str> {
     let fence = shown.len() - shown.trim_start_matches('`').len();
     let inside = shown.get(fence..shown.len().checked_sub(fence)?)?;
