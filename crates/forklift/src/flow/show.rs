@@ -95,7 +95,7 @@ fn show_points(ui: &Ui, points: &[ReviewPoint]) {
     if points.is_empty() {
         return;
     }
-    ui.result("look", &counted(points.len(), "point"));
+    ui.result("needs look", &counted(points.len(), "point"));
     for ReviewPoint { path, what } in points.iter().take(POINTS_SHOWN) {
         ui.item(&path.as_ref().map_or_else(|| what.clone(), |path| format!("{path}: {what}")));
     }

@@ -275,7 +275,8 @@ fn the_terminal_and_scripts_get_the_same_points() {
     let name = person.only_run().file_name().expect("a name").to_string_lossy().into_owned();
     let shown = person.hermetic.run(&mut person.forklift(&["show", &name]));
     for text in [&output.stdout, &shown.stdout] {
-        let points: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("look")).collect();
+        let points: Vec<&str> =
+            text.lines().skip_while(|line| !line.starts_with("needs look")).collect();
         assert!(points.first().is_some_and(|line| line.ends_with("2 points")), "{text}");
         assert!(points[1].starts_with("  README.md: upstream's change is dropped"), "{text}");
         assert!(points[2].starts_with("  shared.txt: "), "{text}");
