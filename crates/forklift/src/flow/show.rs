@@ -19,8 +19,9 @@ const LINES_SHOWN: usize = 20;
 const POINTS_SHOWN: usize = 10;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
-    ui.result("verdict", &verdict.message());
-    show_points(ui, &review_points(meta));
+    let points = review_points(meta);
+    ui.result("verdict", &verdict.message_with(points.len()));
+    show_points(ui, &points);
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
         ui.result("note", &dir.workspace().join(STUCK_FILE).display().to_string());
@@ -124,10 +125,11 @@ fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
 
 /// The verdict for scripts: an event, and the input of the notification command.
 pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) -> Value {
+    let points = review_points(meta);
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
-        "words": verdict.message(), "status": meta.exit_status, "publication": meta.publication,
-        "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": review_points(meta),
+        "words": verdict.message_with(points.len()), "status": meta.exit_status, "publication": meta.publication,
+        "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": points,
         "check": meta.check, "check_changed": meta.check_changed, "tests": meta.tests,
     })
 }

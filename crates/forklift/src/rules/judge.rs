@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::STUCK_FILE;
 use super::strategy::Strategy;
+use super::words::counted;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -192,6 +193,18 @@ impl Verdict {
             | Self::CheckFailed { .. }
             | Self::Refused { .. } => ForkliftExit::NotIntegrated,
             Self::Stopped | Self::Infra { .. } => ForkliftExit::Machine,
+        }
+    }
+
+    /// The message about a result with so many points that a person has to look at: where something was dropped or
+    /// decided, that is not "integrated and kept".
+    pub(crate) fn message_with(&self, points: usize) -> String {
+        match self {
+            Self::Publish if points > 0 => {
+                let points = counted(points, "point");
+                format!("verified: both histories are in the result; {points} to look at first")
+            }
+            other => other.message(),
         }
     }
 
