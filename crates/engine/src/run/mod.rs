@@ -6,12 +6,10 @@
 //!
 //! - `record`: the record on disk
 //! - `product`: the trait of a product
-//! - `phase`: the phases
-//! - `push`: the push that publishing consists of
+//! - `phase`: the phases, and the push that publishing consists of
 
 mod phase;
 mod product;
-mod push;
 mod record;
 
 use std::path::{Path, PathBuf};
@@ -45,9 +43,8 @@ use crate::report::{Reporter, report_agent_event};
 use crate::terminal::AttachedTerminal;
 use crate::workspace::{WorkspaceError, WorkspaceOptions, make_harness_state, make_workspace};
 
-pub use phase::{advance, gather_evidence};
+pub use phase::{Push, Pushed, advance, gather_evidence};
 pub use product::{ImportSource, Product, SetupCommand};
-pub use push::{Push, Pushed};
 pub use record::{ImportOutcome, Phase, ProductRecord, RunRecord};
 
 /// The plan in the run directory. Names the locations of keys and contains none.

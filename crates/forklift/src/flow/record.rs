@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
 use engine::run::{ProductRecord, RunRecord};
-use merge::account::{MergeAccount, judge_account};
+use merge::account::{MergeAccount, SideStatus, judge_account};
 use merge::contract::Contract;
 use merge::path::TreePath;
 use merge::resolver::decide::TrustThreshold;
@@ -57,7 +57,7 @@ pub(crate) struct ForkRecord {
     pub(crate) stuck: Option<String>,
     #[serde(default)]
     pub(crate) contract: Option<Contract>,
-    /// What the result has of the changes of both sides.
+    /// Account of the changes of both sides.
     #[serde(default)]
     pub(crate) account: Option<MergeAccount>,
     /// Account of the tests of both sides; `None` for unrelated histories.
@@ -134,6 +134,13 @@ pub(crate) struct Settings {
 }
 
 impl ForkRecord {
+    /// Number of changes of both sides that rules of the fork or earlier merges leave out.
+    pub(crate) fn left_out_by_rule(&self) -> usize {
+        let sides = self.account.iter().flat_map(|account| [&account.upstream, &account.fork]);
+        let changes = sides.flat_map(|side| &side.changes);
+        changes.filter(|change| change.status == SideStatus::DroppedByRule).count()
+    }
+
     /// Reasons why upstream counts as dropped, unless the user accepts it.
     pub(crate) fn upstream_dropped(&self) -> Vec<String> {
         match &self.account {

@@ -21,10 +21,12 @@ use run_store::run_dir::{self, RunDir};
 use sandbox::spec::{BoxLimits, BoxUser, Root};
 use shell::Ui;
 
+use super::earlier::{find_later_result, own_branches};
 use super::integrate::Integration;
 use super::notify::notify;
 use super::observe::fork_key;
-use super::pull::ForgePlan;
+use super::publish::{new_branch, unpublished};
+use super::pull::{ForgePlan, open_pull};
 use super::record::{ForkRecord, ForkRunRecord};
 use super::show::show_end;
 use crate::commands::ForkliftDirs;
@@ -286,7 +288,39 @@ impl Product for ForkRun<'_> {
     }
 
     async fn publish(&mut self) -> Result<(), Failure> {
-        self.publish_verified().await
+        let (Some(Verdict::Publish), Some(tip)) = (&self.run.record.verdict, self.run.record.tip())
+        else {
+            return Ok(());
+        };
+        self.ui.phase("publish", "pushing the branch to origin");
+        let repo = self.run.import_repo(&self.repo);
+        let log = self.run.operations().or_machine()?;
+        if let Some(later) = find_later_result(self.runs(), self.run.dir.id(), &self.run.record)? {
+            let problem = format!("{later} published a later result for this fork");
+            let branch = new_branch(self.run.dir.id())?.branch;
+            self.run.record.publication = Some(unpublished(branch, tip, problem));
+            return Ok(());
+        }
+        let mut to = self.choose_destination(&tip).await?;
+        let mut pushed =
+            self.push_to(&repo, &tip, &to).run(&log, &self.run.redactor).await.or_machine()?;
+        if to.replaces.is_some() && !pushed.publication.pushed && !pushed.unreachable {
+            // Others pushed a moment ago, or origin allows no branch to be rewritten.
+            let problem = pushed.publication.problem.unwrap_or_default();
+            self.ui.note(&format!("{} could not be renewed ({problem})", to.branch));
+            to = new_branch(self.run.dir.id())?;
+            pushed =
+                self.push_to(&repo, &tip, &to).run(&log, &self.run.redactor).await.or_machine()?;
+        }
+        let mut published = pushed.publication;
+        if published.pushed {
+            let pull = self.pull_request(&repo, &published.branch).await?;
+            let own = own_branches(self.runs(), &self.run.record.fork)?;
+            let folder = self.run.dir.path();
+            open_pull(&self.forge, &pull, &log, (folder, &own), &mut published).await?;
+        }
+        self.run.record.publication = Some(published);
+        Ok(())
     }
 
     async fn before_close(&mut self) -> Result<(ForkliftExit, u8), Failure> {

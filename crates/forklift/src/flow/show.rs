@@ -20,7 +20,7 @@ const POINTS_SHOWN: usize = 10;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
     let points = review_points(meta);
-    ui.result("verdict", &verdict.message_with(points.len()));
+    ui.result("verdict", &verdict.message_with(points.len(), meta.left_out_by_rule()));
     show_points(ui, &points);
     ui.result("run", &dir.path().display().to_string());
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {
@@ -128,7 +128,7 @@ pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdic
     let points = review_points(meta);
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
-        "words": verdict.message_with(points.len()), "status": meta.exit_status, "publication": meta.publication,
+        "words": verdict.message_with(points.len(), meta.left_out_by_rule()), "status": meta.exit_status, "publication": meta.publication,
         "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": points,
         "check": meta.check, "check_changed": meta.check_changed, "tests": meta.tests,
     })

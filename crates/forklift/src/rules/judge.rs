@@ -196,16 +196,20 @@ impl Verdict {
         }
     }
 
-    /// The message about a result with so many points that a person has to look at: where something was dropped or
-    /// decided, that is not "integrated and kept".
-    pub(crate) fn message_with(&self, points: usize) -> String {
-        match self {
-            Self::Publish if points > 0 => {
-                let points = counted(points, "point");
-                format!("verified: both histories are in the result; {points} to look at first")
-            }
-            other => other.message(),
+    /// The message about a result with so many points that a person has to look at, and so many changes that rules leave
+    /// out: where something was dropped or decided, that is not "integrated and kept".
+    pub(crate) fn message_with(&self, points: usize, left_out: usize) -> String {
+        if *self != Self::Publish || points + left_out == 0 {
+            return self.message();
         }
+        let mut parts = vec!["verified: both histories are in the result".to_owned()];
+        if points > 0 {
+            parts.push(format!("{} to look at first", counted(points, "point")));
+        }
+        if left_out > 0 {
+            parts.push(format!("{} left out by rules", counted(left_out, "change")));
+        }
+        parts.join("; ")
     }
 
     pub(crate) fn message(&self) -> String {
@@ -269,6 +273,17 @@ mod tests {
             }),
             *expected
         );
+    }
+
+    #[test]
+    fn kept_is_said_only_where_nothing_is_dropped_or_decided() {
+        let message = |points, left_out| Verdict::Publish.message_with(points, left_out);
+        assert!(message(0, 0).ends_with("upstream is integrated and the fork's work is kept"));
+        assert_eq!(
+            message(1, 2),
+            "verified: both histories are in the result; 1 point to look at first; 2 changes left out by rules"
+        );
+        assert_eq!(Verdict::TimedOut.message_with(3, 3), Verdict::TimedOut.message());
     }
 
     const DONE: Ended = Ended::Exited { code: 0 };

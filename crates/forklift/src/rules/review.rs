@@ -34,8 +34,7 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
         add_contract(&mut points, contract, ContractStatus::Lost);
     }
     for change in record.evidence.iter().flat_map(|evidence| &evidence.sensitive) {
-        let what =
-            format!("acts by itself ({}), and neither side has it so", change.kind.description());
+        let what = format!("{} as neither side has it", change.kind.description());
         points.add(Some(change.path.clone()), what);
     }
     for line in record.tests.iter().flat_map(TestAccount::looks) {

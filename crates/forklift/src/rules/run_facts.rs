@@ -89,7 +89,7 @@ fn check_lines(record: &ForkRunRecord) -> Vec<String> {
     let setup = record.setup.as_ref().map(|setup| render_command("the fork's set-up", setup));
     let check = match &record.check {
         Some(check) => format!(
-            "the fork's own check {} in {}: {}",
+            "the fork's own check {} ({}): {}",
             inert_prose(&check_words(check)),
             render_duration(check.wall_ms),
             render_line(check)

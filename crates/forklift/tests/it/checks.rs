@@ -124,7 +124,11 @@ fn a_changed_check_that_passes_with_both_definitions_is_shown_with_both() {
     let output = person.run(&script, &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let text = pull_text(&person);
-    assert!(text.contains("changed files that define the check** (`Makefile`)"), "{text}");
+    assert!(text.contains("`Makefile`: changed by the agent, and it defines the check"), "{text}");
+    assert!(
+        text.contains("changed files that define the check**: with its files it passed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -255,7 +259,7 @@ fn a_test_that_is_missing_or_skipped_is_refused_by_name() {
         let names: Vec<&str> =
             named.as_array().into_iter().flatten().filter_map(|it| it["name"].as_str()).collect();
         assert!(names.contains(&"test_upstream"), "{deed}: {named}");
-        assert!(output.stderr.contains("test_upstream"), "{deed}: {}", output.stderr);
+        assert!(output.stdout.contains("test_upstream"), "{deed}: {}", output.stdout);
         assert!(person.published().is_empty(), "{deed}");
     }
 }
@@ -267,7 +271,10 @@ fn a_lost_test_that_the_user_accepts_is_published_and_named() {
     let output = person.run(&script, &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let text = pull_text(&person);
-    assert!(text.contains("missing test: tests/test") && text.contains("test_upstream"), "{text}");
+    assert!(
+        text.contains("missing test: tests/test") && text.contains("upstream (of upstream)"),
+        "{text}"
+    );
 }
 
 #[test]

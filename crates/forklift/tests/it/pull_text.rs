@@ -76,6 +76,7 @@ fn a_clean_merge_says_that_nothing_needs_a_look() {
 
     - agent: none was needed
     - the fork's own check: none is set (`check` in FORK.md)
+    - tests of both sides: 0 missing, 0 skipped, 0 weakened
     - upstream's commit is contained: yes
     - the fork's history is contained: yes
     - conflict markers left: 0
@@ -95,7 +96,8 @@ fn conflict_snapshot(person: &Person, run: &Path) -> String {
     snapshot(person, run).replace(CHECKS, "[CHECKS]\n")
 }
 
-const CHECKS: &str = "- the fork's own check: none is set (`check` in FORK.md)\n- upstream's commit is contained: yes\n\
+const CHECKS: &str = "- the fork's own check: none is set (`check` in FORK.md)\n\
+     - tests of both sides: 0 missing, 0 skipped, 0 weakened\n- upstream's commit is contained: yes\n\
      - the fork's history is contained: yes\n- conflict markers left: 0\n- links out of the tree: 0\n\
      - commits not by the box's own identity: 0\n";
 

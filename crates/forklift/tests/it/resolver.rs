@@ -96,13 +96,16 @@ fn a_merge_that_is_all_ruled_needs_no_agent() {
 }
 
 #[test]
-fn resolving_never_loses_the_forks_work_unseen() {
+fn a_rule_that_gives_the_forks_work_away_is_named() {
     let rules = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n  - {path: shared.txt, take: theirs}\n---\n";
     let Some(person) = two_conflicts(rules) else { return };
     let output = run(&person, "[[step]]\nexit = 9\n", &[]);
-    assert_eq!(output.status, Some(6), "the agent has to look: {}", output.snapshot());
-    assert!(output.stderr.contains("would lose work"), "{}", output.stderr);
-    assert!(person.published().is_empty());
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("2 changes left out by rules"), "{}", output.stdout);
+    let text = std::fs::read_to_string(person.only_run().join("PULL_REQUEST.md")).expect("text");
+    for rule in ["resolve: ruled.txt", "resolve: shared.txt"] {
+        assert!(text.contains(rule), "{text}");
+    }
 }
 
 #[test]

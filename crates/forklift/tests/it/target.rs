@@ -144,9 +144,9 @@ fn an_agents_rebase_is_verified_like_a_merge() {
     let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
         return;
     };
-    let script = "[[step]]\nrun = '''git rebase upstream/main || {
-for file in $(git diff --name-only --diff-filter=U); do git checkout --theirs -- \"$file\"; git add -- \"$file\"; done
-GIT_EDITOR=true git rebase --continue; }'''\n";
+    let script =
+        "[[step]]\nrun = '''mkdir -p .git/info && echo '* merge=union' > .git/info/attributes
+git rebase upstream/main'''\n";
     let output = person.run(script, &["--strategy", "rebase", "--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.metadata("/evidence/upstream_reachable"), true);

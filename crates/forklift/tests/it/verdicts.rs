@@ -39,7 +39,7 @@ fn person() -> Option<Person> {
 }
 
 fn script(act: &str) -> String {
-    format!("[[step]]\nrun = '''set -e\ngit config user.name x; {act}'''\n")
+    format!("[[step]]\nrun = '''set -e\n{act}'''\n")
 }
 
 /// An agent that merges well and then does something else.

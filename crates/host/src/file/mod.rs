@@ -53,7 +53,7 @@ pub fn free_space(path: &Path) -> Result<u64, FileError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// What the kernel keeps for a file in memory beside its content.
+/// Bytes that the kernel keeps for a file in memory beside its content.
 const MEMORY_FILE_BYTES: u64 = 1024;
 
 /// Returns how much memory the file system in memory at `path` takes, files without a name and without content included.

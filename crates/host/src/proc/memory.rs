@@ -5,7 +5,7 @@ use std::fs;
 use super::held::{HeldFiles, observe_held};
 use super::seen_thread;
 
-/// What the kernel needs for an open descriptor, at least, and for a pipe by default.
+/// Bytes that the kernel needs for an open descriptor, at least, and for a pipe by default.
 const DESCRIPTOR_BYTES: u64 = 256;
 const PIPE_BYTES: u64 = 64 * 1024;
 

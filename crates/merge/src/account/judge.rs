@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::sensitive_path::{SensitiveKind, sensitive_path};
+
 use super::{
     ConflictResolution, Departure, DepartureKind, MergeAccount, MergeSide, SideAccount, SideChange,
     SideStatus,
@@ -11,15 +13,18 @@ use crate::path::TreePath;
 /// Hunks of upstream that a result may drop without being refused. They are named first.
 const FEW_HUNKS: usize = 4;
 
-/// Lines that those hunks may have.
-const FEW_LINES: usize = 200;
+/// Paths of upstream for which one more hunk may be dropped, up to twice as many.
+const PATHS_PER_HUNK: usize = 50;
 
-/// What the account means.
+/// Lines that each of those hunks may have on average.
+const LINES_PER_HUNK: usize = 50;
+
+/// Meaning of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeJudgement {
     /// Reasons why upstream counts as dropped; none if it does not.
     pub upstream_dropped: Vec<String>,
-    /// What a person has to look at, worst first.
+    /// Points for a person to look at, worst first.
     pub looks: Vec<Look>,
 }
 
@@ -27,7 +32,7 @@ pub struct MergeJudgement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     pub path: TreePath,
-    /// What happened, as a short sentence without the path.
+    /// Short sentence without the path.
     pub what: String,
 }
 
@@ -36,19 +41,24 @@ pub fn judge_account(account: &MergeAccount) -> MergeJudgement {
 }
 
 fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
-    if account.whole == Some(MergeSide::Fork) {
+    if account.whole == Some(MergeSide::Fork) && !is_all_by_rule(&account.upstream) {
         return vec!["the result is the fork's tree, so nothing of upstream is in it".to_owned()];
     }
     let dropped = || dropped_of(&account.upstream);
     let mut reasons = Vec::new();
-    let clean: usize = dropped().map(|change| change.dropped_clean).sum();
-    let lines: usize =
-        dropped().filter(|change| change.dropped_clean > 0).map(|change| change.lines).sum();
-    if clean > FEW_HUNKS || (clean > 0 && lines > FEW_LINES) {
-        let paths = dropped().filter(|change| change.dropped_clean > 0);
+    let few = FEW_HUNKS + (account.upstream.paths / PATHS_PER_HUNK).min(FEW_HUNKS);
+    // The CI of upstream is seldom the fork's; it is named like any other.
+    let is_ci = |change: &SideChange| {
+        sensitive_path(change.path.as_bytes()) == Some(SensitiveKind::Ci)
+            || change.path.as_bytes().starts_with(b".github/")
+    };
+    let paths = || dropped().filter(|change| change.dropped_clean > 0 && !is_ci(change));
+    let clean: usize = paths().map(|change| change.dropped_clean).sum();
+    let lines: usize = paths().map(|change| change.lines).sum();
+    if clean > few || lines > few * LINES_PER_HUNK {
         reasons.push(format!(
             "{clean} changes of upstream are dropped although git could merge them ({lines} lines; {})",
-            names(paths.map(|change| &change.path))
+            names(paths().map(|change| &change.path))
         ));
     }
     let gutted: Vec<_> = account.departures.iter().filter(|departure| departure.gutted).collect();
@@ -58,6 +68,15 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
     }
     reasons.extend(most_conflicts_ours(account));
     reasons
+}
+
+/// Returns whether rules of the fork explain why no change of a side is there.
+fn is_all_by_rule(side: &SideAccount) -> bool {
+    let is_ruled = |change: &SideChange| {
+        change.status == SideStatus::DroppedByRule
+            && change.reason.as_ref().is_some_and(|reason| !reason.is_habit)
+    };
+    side.changes.len() >= side.paths && side.changes.iter().all(is_ruled)
 }
 
 /// A side that loses most conflicts was not merged. Rules of the fork explain a file; habits do not explain most files.

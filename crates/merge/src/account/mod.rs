@@ -16,7 +16,7 @@ use crate::path::TreePath;
 pub use judge::{Look, MergeJudgement, judge_account};
 pub use observe::{DropRules, observe_account};
 
-/// What became of the changes that each side made since the merge base.
+/// Account of the changes that each side made since the merge base.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeAccount {
     pub upstream: SideAccount,
@@ -72,7 +72,7 @@ pub struct SideChange {
     /// For [`SideStatus::DroppedByRule`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<DropReason>,
-    /// What is missing, in a few words.
+    /// Missing parts, in a few words.
     pub detail: String,
 }
 
@@ -84,7 +84,7 @@ pub struct DropReason {
     pub is_habit: bool,
 }
 
-/// What became of a side's change, worst last.
+/// Status of a side's change, worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideStatus {
@@ -137,7 +137,7 @@ impl ConflictResolution {
 pub struct Departure {
     pub path: TreePath,
     pub kind: DepartureKind,
-    /// What differs, in a few words; empty if the accounts of the sides say it.
+    /// Difference, in a few words; empty if the accounts of the sides say it.
     pub detail: String,
     /// True if almost nothing is left of what both sides have.
     #[serde(default)]

@@ -527,7 +527,7 @@ fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
     say(DepartureKind::Content, strange_lines(compared))
 }
 
-/// What a file in conflict has or lacks that no resolution of the conflict explains: lines and modes of neither side.
+/// Words about lines and modes that a file in conflict has or lacks and that no resolution of the conflict explains.
 fn beyond_conflict(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
     let result = path.result.as_ref()?;
     let sides = || [&path.fork, &path.upstream].into_iter().flatten();

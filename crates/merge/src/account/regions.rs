@@ -16,7 +16,7 @@ pub(super) struct TextVersions<'a> {
     pub(super) result: &'a [u8],
 }
 
-/// What a result has of the changes of both sides.
+/// Account of the changes of both sides in one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TextAccount {
     pub(super) fork: HunkCounts,
@@ -29,7 +29,7 @@ pub(super) struct TextAccount {
     pub(super) lines_common: usize,
     /// A new line of the result may turn off what follows it, such as the start of a comment.
     pub(super) turns_off: bool,
-    /// How the conflicts were resolved, if there were any.
+    /// Resolution of the conflicts, if there were any.
     pub(super) resolution: Option<ConflictResolution>,
     /// The conflicts as text.
     pub(super) hunk: String,
@@ -190,7 +190,7 @@ impl<'a> WholeTexts<'a> {
     }
 }
 
-/// What became of one hunk.
+/// Fate of one hunk.
 #[derive(Debug, Default)]
 struct Hunk {
     state: HunkState,
@@ -268,7 +268,7 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
 /// Share of a side's change below which the change counts as dropped.
 const FEW: f64 = 0.1;
 
-/// How much of a change a result has, by lines.
+/// Share of a change that a result has, by lines.
 #[derive(Default)]
 struct LinesFound {
     /// Lines that the change adds or removes.

@@ -35,9 +35,42 @@ pub fn judge_contract(facts: &ContractFacts) -> Contract {
             same_as: commit.upstream_twin.clone().or_else(|| commit.result_twin.clone()),
         })
         .collect();
-    let lost = paths.iter().any(|path| path.state == ContractStatus::Lost)
-        || commits.iter().any(|commit| commit.state == ContractStatus::Lost);
+    let lost = is_refused(facts, &paths, &commits);
     Contract { commits, commits_left_off: facts.commits_left_off, paths, lost }
+}
+
+/// Most lines of a small loss.
+const FEW_LINES: usize = 20;
+
+/// Most small losses that are named and not refused, and the share of all paths or commits that they may be, as one in so
+/// many. People do remove a few lines of theirs that a merge made obsolete.
+const FEW_LOSSES: usize = 4;
+const FEW_AMONG: usize = 10;
+
+fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAccount]) -> bool {
+    let is_lost = |state: ContractStatus| state == ContractStatus::Lost;
+    let lost: Vec<&PathFacts> = facts
+        .paths
+        .iter()
+        .zip(paths)
+        .filter(|(_, path)| is_lost(path.state))
+        .map(|(it, _)| it)
+        .collect();
+    let lost_commits = commits.iter().filter(|commit| is_lost(commit.state)).count();
+    lost.iter().any(|path| !is_small(path))
+        || lost.len() > FEW_LOSSES.min(paths.len() / FEW_AMONG)
+        || lost_commits > FEW_LOSSES.min(commits.len() / FEW_AMONG)
+}
+
+/// Returns whether a loss is a few lines of a file that was there before the fork.
+fn is_small(path: &PathFacts) -> bool {
+    let has_its_place = path.moved_to.is_none() && !path.protected && path.ancestor.is_some();
+    let is_same_kind = match (&path.fork, &path.result) {
+        (Some(fork), Some(result)) => fork.mode == result.mode,
+        _ => false,
+    };
+    let is_short = matches!(&path.lines, LineEvidence::Counted(lines) if lines.own <= FEW_LINES);
+    has_its_place && is_same_kind && is_short
 }
 
 /// For each path, whether upstream has all the commits that the fork made to it.
@@ -475,6 +508,27 @@ mod tests {
         assert_eq!(contract.commits[0].state, ContractStatus::Lost);
         assert_eq!(contract.commits[1].state, ContractStatus::Kept);
         assert!(contract.lost);
+    }
+
+    #[test]
+    fn a_few_lines_among_much_are_named_and_not_refused() {
+        let kept = |n: usize| path(&format!("k{n:02}"), ["a", "b", "a", "b"]);
+        let small = |n: usize| PathFacts {
+            lines: counted(1, &[], &[], &["x"]),
+            ..path(&format!("s{n}"), ["a", "b", "c", "d"])
+        };
+        let is_lost = |small_ones: usize, kept_ones: usize| {
+            let paths = (0..kept_ones).map(kept).chain((0..small_ones).map(small)).collect();
+            let contract = judge_contract(&ContractFacts { paths, ..ContractFacts::default() });
+            let lost = contract.paths.iter().filter(|path| path.state == ContractStatus::Lost);
+            assert_eq!(lost.count(), small_ones, "each is named");
+            contract.lost
+        };
+        assert!(is_lost(1, 0) && is_lost(1, 8) && !is_lost(1, 9));
+        assert!(!is_lost(4, 40) && is_lost(5, 95));
+        let mut paths: Vec<PathFacts> = (0..40).map(kept).collect();
+        paths.push(path("new", ["-", "b", "-", "-"]));
+        assert!(judge_contract(&ContractFacts { paths, ..ContractFacts::default() }).lost);
     }
 
     #[test]

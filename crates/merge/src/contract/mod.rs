@@ -54,7 +54,7 @@ pub struct Contract {
     pub commits_left_off: usize,
     /// Paths that the fork changed, and protected paths that the result changed.
     pub paths: Vec<PathAccount>,
-    /// True if any commit or path is lost.
+    /// True if more is lost than a few lines among much.
     pub lost: bool,
 }
 

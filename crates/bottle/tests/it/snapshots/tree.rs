@@ -38,6 +38,8 @@ fn the_folder_of_a_bottle_after_one_run() {
     runs/plain_[STAMP]/boxes/agent/harness
     runs/plain_[STAMP]/boxes/agent/harness/run.sh
     runs/plain_[STAMP]/boxes/agent/lock (private)
+    runs/plain_[STAMP]/boxes/agent/max_inotify_instances
+    runs/plain_[STAMP]/boxes/agent/max_inotify_watches
     runs/plain_[STAMP]/boxes/agent/order.json (private)
     runs/plain_[STAMP]/boxes/agent/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/agent/seccomp-1.bpf
@@ -57,6 +59,8 @@ fn the_folder_of_a_bottle_after_one_run() {
     runs/plain_[STAMP]/boxes/export-1/guest/bottle-guest
     runs/plain_[STAMP]/boxes/export-1/guest/config.json
     runs/plain_[STAMP]/boxes/export-1/lock (private)
+    runs/plain_[STAMP]/boxes/export-1/max_inotify_instances
+    runs/plain_[STAMP]/boxes/export-1/max_inotify_watches
     runs/plain_[STAMP]/boxes/export-1/order.json (private)
     runs/plain_[STAMP]/boxes/export-1/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/export-1/seccomp-1.bpf
@@ -110,6 +114,8 @@ fn the_folder_of_a_destroyed_bottle() {
     runs/plain_[STAMP]/boxes/agent/harness
     runs/plain_[STAMP]/boxes/agent/harness/run.sh
     runs/plain_[STAMP]/boxes/agent/lock (private)
+    runs/plain_[STAMP]/boxes/agent/max_inotify_instances
+    runs/plain_[STAMP]/boxes/agent/max_inotify_watches
     runs/plain_[STAMP]/boxes/agent/order.json (private)
     runs/plain_[STAMP]/boxes/agent/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/agent/seccomp-1.bpf
@@ -129,6 +135,8 @@ fn the_folder_of_a_destroyed_bottle() {
     runs/plain_[STAMP]/boxes/export-1/guest/bottle-guest
     runs/plain_[STAMP]/boxes/export-1/guest/config.json
     runs/plain_[STAMP]/boxes/export-1/lock (private)
+    runs/plain_[STAMP]/boxes/export-1/max_inotify_instances
+    runs/plain_[STAMP]/boxes/export-1/max_inotify_watches
     runs/plain_[STAMP]/boxes/export-1/order.json (private)
     runs/plain_[STAMP]/boxes/export-1/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/export-1/seccomp-1.bpf
@@ -174,6 +182,8 @@ fn the_folder_of_a_bottle_whose_start_failed() {
     runs/plain_[STAMP]/boxes/setup/guest/bottle-guest
     runs/plain_[STAMP]/boxes/setup/guest/config.json
     runs/plain_[STAMP]/boxes/setup/lock (private)
+    runs/plain_[STAMP]/boxes/setup/max_inotify_instances
+    runs/plain_[STAMP]/boxes/setup/max_inotify_watches
     runs/plain_[STAMP]/boxes/setup/order.json (private)
     runs/plain_[STAMP]/boxes/setup/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/setup/seccomp-1.bpf
@@ -221,6 +231,8 @@ fn the_run_directory_of_a_forge_run() {
     boxes/agent/harness
     boxes/agent/harness/run.sh
     boxes/agent/lock (private)
+    boxes/agent/max_inotify_instances
+    boxes/agent/max_inotify_watches
     boxes/agent/order.json (private)
     boxes/agent/seccomp-0.bpf
     boxes/agent/seccomp-1.bpf
@@ -240,6 +252,8 @@ fn the_run_directory_of_a_forge_run() {
     boxes/export-1/guest/bottle-guest
     boxes/export-1/guest/config.json
     boxes/export-1/lock (private)
+    boxes/export-1/max_inotify_instances
+    boxes/export-1/max_inotify_watches
     boxes/export-1/order.json (private)
     boxes/export-1/seccomp-0.bpf
     boxes/export-1/seccomp-1.bpf

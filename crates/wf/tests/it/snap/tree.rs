@@ -68,6 +68,8 @@ fn the_box_of_an_agent() {
     harness/
     harness/run.sh
     lock
+    max_inotify_instances
+    max_inotify_watches
     order.json
     seccomp-0.bpf
     seccomp-1.bpf
