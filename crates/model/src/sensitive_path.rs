@@ -87,7 +87,7 @@ fn is_ignored(c: char) -> bool {
 
 /// Returns the ASCII character that a lower-case letter looks like.
 fn plain_letter(c: char) -> char {
-    const LOOK_ALIKES: &str =
+    const CONFUSABLE: &str =
         "аaαaсcϲcԁdеeεeɡgһhіiιiıiјjкkκkӏlℓlмmոnоoοoрpρpԛqгrѕsſsтtτtυuνvѵvԝwхxχxуyγy․.‐-‑-–-−-";
     if c.is_ascii() {
         return c;
@@ -96,7 +96,7 @@ fn plain_letter(c: char) -> char {
     if let Some(plain) = wide.and_then(|offset| char::from_u32(offset + 0x21)) {
         return plain.to_ascii_lowercase();
     }
-    let mut letters = LOOK_ALIKES.chars();
+    let mut letters = CONFUSABLE.chars();
     while let (Some(alike), Some(plain)) = (letters.next(), letters.next()) {
         if alike == c {
             return plain;

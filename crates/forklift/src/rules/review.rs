@@ -40,7 +40,7 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     for line in record.tests.iter().flat_map(TestAccount::looks) {
         points.add(None, line);
     }
-    for changed in &record.check_changed {
+    if let Some(changed) = &record.check_changed {
         for path in &changed.files {
             points.add(
                 Some(path.to_string()),

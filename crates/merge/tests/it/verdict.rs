@@ -54,10 +54,10 @@ async fn try_all(seed: u64) -> Vec<String> {
 
 #[tokio::test]
 async fn no_operator_takes_something_away_unseen() {
-    assert_eq!(try_all(1).await, [const { String::new() }; 0]);
+    assert_eq!(try_all(1).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn nor_does_it_with_other_merges() {
-    assert_eq!(try_all(2).await, [const { String::new() }; 0]);
+    assert_eq!(try_all(2).await, Vec::<String>::new());
 }
