@@ -4,8 +4,8 @@ use host::git::{CommitDraft, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
 use merge::account::{DropRules, judge_account, observe_account};
 use merge::contract::{
-    Contract, ContractBounds, ContractEnds, ContractStatus, ForkCommit, judge_contract,
-    observe_contract,
+    CommitAccount, Contract, ContractBounds, ContractEnds, ContractStatus, ForkCommit,
+    judge_contract, observe_contract,
 };
 use merge::path::TreePath;
 use merge::pattern::PathPatterns;
@@ -73,27 +73,35 @@ fn add_contract(ruling: &mut Ruling, contract: &Contract) {
     for row in &contract.paths {
         let words = format!("{}: {}", row.state.as_str(), row.detail);
         match row.state {
-            ContractStatus::Lost => ruling.refusals.push(format!("{words} ({})", row.path)),
-            ContractStatus::Changed => ruling.shown.push(Shown { path: row.path.clone(), words }),
+            ContractStatus::Lost if contract.lost => {
+                ruling.refusals.push(format!("{words} ({})", row.path));
+            }
+            ContractStatus::Lost | ContractStatus::Changed => {
+                ruling.shown.push(Shown { path: row.path.clone(), words })
+            }
             ContractStatus::Kept | ContractStatus::Superseded => {}
         }
     }
-    let lost = contract.commits.iter().filter(|commit| commit.state == ContractStatus::Lost);
+    let is_lost = |commit: &&CommitAccount| contract.lost && commit.state == ContractStatus::Lost;
+    let lost = contract.commits.iter().filter(is_lost);
     ruling.refusals.extend(lost.map(|commit| {
         format!("lost: a commit of the fork ({} {})", commit.sha.short(), commit.subject)
     }));
 }
 
-/// A file whose tests could not be read tells nothing about what happened to them.
+/// Lost tests are refused, weakened ones shown. A file whose tests could not be read tells nothing about what happened
+/// to them.
 fn add_tests(ruling: &mut Ruling, account: TestAccount) {
     let TestAccount { missing, skipped, weakened, unread: _ } = account;
-    let kinds = [("missing", missing), ("skipped", skipped), ("weakened", weakened)];
-    for (kind, findings) in kinds {
-        ruling.shown.extend(findings.into_iter().map(|finding| Shown {
-            path: finding.path,
-            words: format!("{kind} test: {} ({})", finding.name, finding.note),
+    for (kind, findings) in [("missing", missing), ("skipped", skipped)] {
+        ruling.refusals.extend(findings.into_iter().map(|finding| {
+            format!("{kind} test: {} ({}; {})", finding.name, finding.note, finding.path)
         }));
     }
+    ruling.shown.extend(weakened.into_iter().map(|finding| Shown {
+        words: format!("weakened test: {} ({})", finding.name, finding.note),
+        path: finding.path,
+    }));
 }
 
 /// Makes a merge commit of a variant's tree.

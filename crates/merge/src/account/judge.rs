@@ -19,6 +19,9 @@ const PATHS_PER_HUNK: usize = 50;
 /// Lines that each of those hunks may have on average.
 const LINES_PER_HUNK: usize = 50;
 
+/// Lines up to which twice as many hunks are still few.
+const FEW_LINES: usize = 20;
+
 /// Meaning of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeJudgement {
@@ -55,7 +58,8 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
     let paths = || dropped().filter(|change| change.dropped_clean > 0 && !is_ci(change));
     let clean: usize = paths().map(|change| change.dropped_clean).sum();
     let lines: usize = paths().map(|change| change.lines).sum();
-    if clean > few || lines > few * LINES_PER_HUNK {
+    let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
+    if !is_few || lines > few * LINES_PER_HUNK {
         reasons.push(format!(
             "{clean} changes of upstream are dropped although git could merge them ({lines} lines; {})",
             names(paths().map(|change| &change.path))
