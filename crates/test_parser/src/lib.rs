@@ -52,6 +52,8 @@ pub enum Condition {
     Never(&'static str),
     /// It runs if this source text holds.
     When(String),
+    /// It runs, and may fail.
+    MayFail,
 }
 
 impl fmt::Display for Condition {
@@ -59,6 +61,7 @@ impl fmt::Display for Condition {
         match self {
             Self::Never(reason) => f.write_str(reason),
             Self::When(text) => write!(f, "only under: {text}"),
+            Self::MayFail => f.write_str("expected to fail"),
         }
     }
 }

@@ -39,7 +39,12 @@ pub fn missing_tests(
             continue;
         };
         if let Some(condition) = versions.new_condition(now) {
-            account.skipped.push(finding(path, name, condition.to_string()));
+            let found = finding(path, name, condition.to_string());
+            match condition {
+                Condition::Never(_) | Condition::When(_) => account.skipped.push(found),
+                // It still runs, and people mark tests so for good reasons.
+                Condition::MayFail => account.weakened.push(found),
+            }
         }
         account.weakened.extend(versions.weakness(now).map(|note| finding(path, name, note)));
     }
@@ -230,6 +235,17 @@ mod tests {
         let never = "#[test] #[cfg(feature = \"never\")] fn a() { assert!(x); } ";
         check([A, A, A, never], [&[], &["a"], &[]]);
         check([never, never, never, never], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn a_test_that_may_fail_now_is_weaker_and_still_runs() {
+        let tree_of = |text: &str| tree("test_a.py", Some(text));
+        let (before, after) =
+            ("def test_a(): assert x\n", "@pytest.mark.xfail\ndef test_a(): assert x\n");
+        let [base, ours, theirs, result] = [before, before, before, after].map(tree_of);
+        let account = missing_tests(&base, &ours, &theirs, &result);
+        assert!(!account.is_lost(), "{account:?}");
+        assert_eq!(account.weakened[0].note, "expected to fail");
     }
 
     #[test]

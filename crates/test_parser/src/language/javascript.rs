@@ -120,7 +120,7 @@ fn name_conditions(names: &[String], source: Source<'_>, call: Node<'_>) -> BTre
             Some(Condition::Never("skip"))
         }
         "todo" => Some(Condition::Never("todo")),
-        "failing" | "fails" => Some(Condition::Never("expected to fail")),
+        "failing" | "fails" => Some(Condition::MayFail),
         "skipIf" | "runIf" => Some(Condition::When(source.field(call, "function"))),
         _ => None,
     };

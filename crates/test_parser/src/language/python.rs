@@ -143,7 +143,7 @@ fn mark_condition(text: &str) -> Option<Condition> {
     } else if has("skip") {
         Some(Condition::Never("skip"))
     } else if has("xfail") || has("expectedFailure") {
-        Some(Condition::Never("expected to fail"))
+        Some(Condition::MayFail)
     } else {
         None
     }

@@ -36,8 +36,6 @@ fn python_tests_that_do_not_run_are_skipped_or_absent() {
     let skipped = [
         "@unittest.skip('x')\ndef test_a(): f()",
         "@pytest.mark.skip\ndef test_a(): f()",
-        "@pytest.mark.xfail(reason='x')\ndef test_a(): f()",
-        "@unittest.expectedFailure\ndef test_a(): f()",
         "def test_a():\n    pytest.skip('x')\n    f()",
         "def test_a():\n    'words'\n    return\n    assert x",
         "def test_a():\n    raise unittest.SkipTest('x')",
@@ -46,6 +44,10 @@ fn python_tests_that_do_not_run_are_skipped_or_absent() {
         "raise unittest.SkipTest('x')\ndef test_a(): f()",
     ];
     check_skipped("test_a.py", "test_a", &skipped);
+    for may_fail in ["@pytest.mark.xfail(reason='x')", "@unittest.expectedFailure"] {
+        let text = format!("{may_fail}\ndef test_a(): f()");
+        check("test_a.py", &text, &["test_a: active, 0"]);
+    }
     check_skipped("checks.py", "test_a", &["def test_a(): f()"]);
     let class = "@unittest.skip('x')\nclass A(TestCase):\n    def test_a(self): f()";
     let other = "class A:\n    __test__ = False\n    def test_a(self): f()";
@@ -112,7 +114,6 @@ fn javascript_tests_that_do_not_run_are_skipped_or_absent() {
         "xit('a', () => { f(); });",
         "xtest('a', () => { f(); });",
         "test.todo('a');",
-        "it.failing('a', () => { f(); });",
         "test('a', { skip: true }, () => { f(); });",
         "test('a', { skip: 'later' }, () => { f(); });",
         "it('a', function () { this.skip(); f(); });",
