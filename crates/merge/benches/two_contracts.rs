@@ -36,8 +36,9 @@ async fn judge(repo: &SealedRepo, ends: &ContractEnds) {
     let bounds = ContractBounds::default();
     let none = PathPatterns::default();
     let rules = DropRules::default();
-    let account = observe_account(repo, ends, &rules, bounds).await.expect("observed");
-    let mut facts = observe_contract(repo, ends, &none, bounds).await.expect("observed");
+    let account = observe_account(repo, ends, &rules, bounds);
+    let facts = observe_contract(repo, ends, &none, bounds);
+    let (account, mut facts) = tokio::try_join!(account, facts).expect("observed");
     facts.refine(&account, &rules);
     let contract = judge_contract(&facts);
     assert_eq!((contract.paths.len(), contract.lost), (FILES, false));

@@ -170,8 +170,9 @@ impl ForkRun<'_> {
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
         let bounds = ContractBounds::default();
         let rules = self.drop_rules();
-        let account = observe_account(repo, &ends, &rules, bounds).await.or_machine()?;
-        let mut facts = observe_contract(repo, &ends, &protected, bounds).await.or_machine()?;
+        let account = observe_account(repo, &ends, &rules, bounds);
+        let facts = observe_contract(repo, &ends, &protected, bounds);
+        let (account, mut facts) = tokio::try_join!(account, facts).or_machine()?;
         facts.refine(&account, &rules);
         Ok((Some(judge_contract(&facts)), Some(account)))
     }
