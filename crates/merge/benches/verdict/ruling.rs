@@ -77,7 +77,7 @@ fn add_contract(ruling: &mut Ruling, contract: &Contract) {
                 ruling.refusals.push(format!("{words} ({})", row.path));
             }
             ContractStatus::Lost | ContractStatus::Changed => {
-                ruling.shown.push(Shown { path: row.path.clone(), words })
+                ruling.shown.push(Shown { path: row.path.clone(), words });
             }
             ContractStatus::Kept | ContractStatus::Superseded => {}
         }
