@@ -16,6 +16,7 @@
 pub mod account;
 pub mod clean;
 pub mod contract;
+mod entry;
 pub mod forecast;
 pub mod own;
 pub mod path;

@@ -1,4 +1,4 @@
-//! Where a verified commit is published: the branch that it goes to, and what the push replaces.
+//! Destination of a verified commit: the branch that it goes to, and what the push replaces.
 
 use std::path::Path;
 

@@ -2,34 +2,9 @@
 
 use std::path::Path;
 
-use testkit::hermetic::Output;
 use testkit::repo::Fork;
 
-use crate::support::Person;
-
-/// Two files in conflict, of which the fork's rules resolve these.
-fn two_conflicts(rules: &str) -> Option<Person> {
-    Person::with(|hermetic| {
-        let fork = Fork::new(hermetic);
-        fork.upstream_commit("ruled.txt", "one\ntwo\nthree\n", "a file to rule about");
-        fork.checkout.git(&["fetch", "-q", "upstream"]);
-        fork.checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
-        fork.checkout.write("ruled.txt", "one\nours\nthree\n").write("FORK.md", rules);
-        fork.fork_commit("the fork's way");
-        fork.upstream_commit("ruled.txt", "one\ntheirs\nthree\n", "upstream's way");
-        fork.conflicting_merge()
-    })
-}
-
-const THEIRS: &str = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n---\n";
-
-/// Runs with a scripted agent, which is started only for a conflict.
-fn run(person: &Person, script: &str, flags: &[&str]) -> Output {
-    let path = person.hermetic.root().join("agent.toml");
-    std::fs::write(&path, script).expect("the script");
-    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
-    person.hermetic.run(command.arg("--script").arg(path).args(flags))
-}
+use crate::support::{Person, THEIRS, run_if_needed as run, two_conflicts};
 
 fn text_of(run: &Path) -> String {
     std::fs::read_to_string(run.join("PULL_REQUEST.md")).expect("the text")

@@ -2,27 +2,9 @@
 //! agent.
 
 use testkit::model_server::Turn;
-use testkit::repo::Fork;
 
 use crate::agents::{CODEX, Scene};
-use crate::support::Person;
-
-/// Two files in conflict, and a rule of the fork's about one of them.
-fn two_conflicts(rules: &str) -> Option<Person> {
-    Person::with(|hermetic| build(Fork::new(hermetic), rules))
-}
-
-fn build(fork: Fork, rules: &str) -> Fork {
-    fork.upstream_commit("ruled.txt", "one\ntwo\nthree\n", "a file to rule about");
-    fork.checkout.git(&["fetch", "-q", "upstream"]);
-    fork.checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
-    fork.checkout.write("ruled.txt", "one\nours\nthree\n").write("FORK.md", rules);
-    fork.fork_commit("the fork's way");
-    fork.upstream_commit("ruled.txt", "one\ntheirs\nthree\n", "upstream's way");
-    fork.conflicting_merge()
-}
-
-const THEIRS: &str = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n---\n";
+use crate::support::{THEIRS, run_if_needed as run, two_conflicts};
 
 /// Finds the merge begun, resolves what is left and concludes it.
 const FINISHES: &str = "[[step]]\nrun = '''set -e
@@ -30,13 +12,6 @@ test -f .git/MERGE_HEAD && grep -q shared.txt /harness-state/conflicts.md
 test \"$(git diff --name-only --diff-filter=U)\" = shared.txt
 grep -qx theirs ruled.txt
 sed -i '/^[<=>]\\{7\\}/d' shared.txt && git add shared.txt && git commit -q --no-edit'''\n";
-
-fn run(person: &Person, script: &str, flags: &[&str]) -> testkit::hermetic::Output {
-    let path = person.hermetic.root().join("agent.toml");
-    std::fs::write(&path, script).expect("the script");
-    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
-    person.hermetic.run(command.arg("--script").arg(path).args(flags))
-}
 
 #[test]
 fn what_is_ruled_is_resolved_and_the_agent_finishes_the_rest() {

@@ -169,3 +169,28 @@ pub(crate) fn with_env_file(person: &Person, text: &str, flags: &[&str]) -> Outp
     let mut command = person.forklift(flags);
     person.hermetic.run(command.env("FORKLIFT_OPENCODE_ENV", path))
 }
+
+/// A rule that resolves one of [`two_conflicts`].
+pub(crate) const THEIRS: &str = "---\nresolve:\n  - {path: ruled.txt, take: theirs}\n---\n";
+
+/// Two files in conflict, and rules of the fork's about them.
+pub(crate) fn two_conflicts(rules: &str) -> Option<Person> {
+    Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.upstream_commit("ruled.txt", "one\ntwo\nthree\n", "a file to rule about");
+        fork.checkout.git(&["fetch", "-q", "upstream"]);
+        fork.checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
+        fork.checkout.write("ruled.txt", "one\nours\nthree\n").write("FORK.md", rules);
+        fork.fork_commit("the fork's way");
+        fork.upstream_commit("ruled.txt", "one\ntheirs\nthree\n", "upstream's way");
+        fork.conflicting_merge()
+    })
+}
+
+/// Runs forklift with a scripted agent, which is started only for a conflict.
+pub(crate) fn run_if_needed(person: &Person, script: &str, flags: &[&str]) -> Output {
+    let path = person.hermetic.root().join("agent.toml");
+    std::fs::write(&path, script).expect("the script");
+    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
+    person.hermetic.run(command.arg("--script").arg(path).args(flags))
+}

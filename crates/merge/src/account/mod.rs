@@ -76,7 +76,7 @@ pub struct SideChange {
     pub detail: String,
 }
 
-/// Why a change may be missing.
+/// Reason why a change may be missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DropReason {
     pub text: String,

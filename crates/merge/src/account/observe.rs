@@ -11,7 +11,8 @@ use super::{
     MergeSide, SideAccount, SideChange, SideStatus,
 };
 use crate::clean::{Conflict, conflicts_of};
-use crate::contract::{ContractBounds, ContractEnds};
+use crate::contract::{ContractBounds, ContractEnds, plural};
+use crate::entry::{ByPath, by_path, is_file, kind, new_entry, old_entry, read_small};
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::{is_text, lines};
@@ -21,9 +22,6 @@ const CHUNK: usize = 300;
 
 /// Lines from which on a file can be gutted.
 const FEWEST_LINES: usize = 10;
-
-const MODE_KIND: u32 = 0o170_000;
-const MODE_FILE: u32 = 0o100_000;
 
 /// Reasons why a change of a side may be missing at some paths.
 #[derive(Clone, Debug, Default)]
@@ -79,9 +77,6 @@ pub async fn observe_account(
     )?;
     let (departed, whole) =
         tokio::try_join!(repo.changed_entries(&merged.tree, tip), whole_side(repo, ends, &merged))?;
-    let by_path = |entries: Vec<ChangedEntry>| {
-        entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect::<ByPath>()
-    };
     let mut changes = Changes {
         fork: by_path(fork),
         upstream: by_path(theirs),
@@ -104,8 +99,6 @@ pub async fn observe_account(
     }
     Ok(account)
 }
-
-type ByPath = BTreeMap<Vec<u8>, ChangedEntry>;
 
 /// Tree that the result is, although the merge of both sides is another.
 async fn whole_side(
@@ -282,14 +275,6 @@ fn conflicting(
     })
 }
 
-fn old_entry(change: &ChangedEntry) -> Option<TreeEntry> {
-    change.old.clone().map(|id| TreeEntry { mode: change.old_mode, id })
-}
-
-fn new_entry(change: &ChangedEntry) -> Option<TreeEntry> {
-    change.new.clone().map(|id| TreeEntry { mode: change.new_mode, id })
-}
-
 async fn read_contents(
     repo: &SealedRepo,
     paths: &[PathVersions],
@@ -298,21 +283,8 @@ async fn read_contents(
     let entries = paths.iter().flat_map(|path| {
         [&path.base, &path.fork, &path.upstream, &path.result].into_iter().flatten()
     });
-    let wanted: BTreeSet<&Sha> = entries.filter(|it| is_file(it)).map(|it| &it.id).collect();
-    let wanted: Vec<Sha> = wanted.into_iter().cloned().collect();
-    if wanted.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let sizes = repo.blob_sizes(&wanted).await?;
-    let fits = |size: Option<u64>| size.is_some_and(|size| size <= cap as u64);
-    let small: Vec<Sha> =
-        wanted.into_iter().zip(sizes).filter(|(_, size)| fits(*size)).map(|(id, _)| id).collect();
-    let blobs = repo.read_blobs(&small, cap).await?;
-    Ok(small.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect())
-}
-
-fn is_file(entry: &TreeEntry) -> bool {
-    entry.mode & MODE_KIND == MODE_FILE
+    let wanted = entries.filter(|it| is_file(it)).map(|it| &it.id).collect();
+    read_small(repo, wanted, cap).await
 }
 
 /// Text of an entry; a missing entry is empty, and `None` is no text.
@@ -373,9 +345,8 @@ fn compare_as_text(path: &PathVersions, contents: &BTreeMap<Sha, Vec<u8>>) -> Op
 
 /// Compares whole files: each side's change is one hunk.
 fn compare_whole(path: &PathVersions, contents: &BTreeMap<Sha, Vec<u8>>) -> TextAccount {
-    let id = |entry: &Option<TreeEntry>| {
-        entry.as_ref().map(|entry| (entry.mode & MODE_KIND, entry.id.clone()))
-    };
+    let id =
+        |entry: &Option<TreeEntry>| entry.as_ref().map(|entry| (kind(entry), entry.id.clone()));
     let (base, result) = (id(&path.base), id(&path.result));
     let one = |own: &Option<TreeEntry>, other: &Option<TreeEntry>| {
         let text = text_of(own.as_ref(), contents).unwrap_or_default();
@@ -480,7 +451,7 @@ fn detail(path: &PathVersions, counts: &HunkCounts, is_text: bool, mode_dropped:
 
 fn whole_detail(path: &PathVersions) -> &'static str {
     let is = |side: &Option<TreeEntry>| *side == path.result;
-    let kind = |side: &Option<TreeEntry>| side.as_ref().map(|entry| entry.mode & MODE_KIND);
+    let kind = |side: &Option<TreeEntry>| side.as_ref().map(kind);
     match () {
         () if is(&path.fork) => "the file is the fork's",
         () if is(&path.upstream) => "the file is upstream's",
@@ -563,8 +534,4 @@ fn strange_lines(compared: &TextAccount) -> String {
     );
     parts.extend(turns_off.then(|| "a new line may turn code off".to_owned()));
     parts.join(", ")
-}
-
-fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") }
 }

@@ -285,7 +285,7 @@ fn join(one: &str, other: &str) -> String {
     if one.is_empty() { other.to_owned() } else { format!("{one}; {other}") }
 }
 
-fn plural(count: usize, word: &str) -> String {
+pub(crate) fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") }
 }
 

@@ -18,6 +18,7 @@ use crate::account::{DropRules, MergeAccount, MergeSide, SideChange};
 use crate::path::TreePath;
 
 pub use judge::judge_contract;
+pub(crate) use judge::plural;
 pub use lines::{LineFacts, LineId, Versions, count_lines};
 pub use observe::{ContractBounds, ContractEnds, observe_contract};
 pub use render::{ContractFormat, render_contract};

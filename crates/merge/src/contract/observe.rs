@@ -9,6 +9,7 @@ use host::git::{ChangedEntry, CommitPatch, EntryStatus, GitError, Rename, Sealed
 use model::id::Sha;
 
 use super::{ContractFacts, ForkCommit, LineEvidence, LineId, PathFacts, Versions, count_lines};
+use crate::entry::{ByPath, by_path, is_file, new_entry, old_entry, read_small};
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::is_text;
@@ -44,9 +45,6 @@ impl Default for ContractBounds {
 /// Paths whose contents are in memory at once.
 const CHUNK: usize = 500;
 
-const MODE_KIND: u32 = 0o170_000;
-const MODE_FILE: u32 = 0o100_000;
-
 pub async fn observe_contract(
     repo: &SealedRepo,
     ends: &ContractEnds,
@@ -75,7 +73,6 @@ async fn observe_paths(
     Ok(paths)
 }
 
-type ByPath = BTreeMap<Vec<u8>, ChangedEntry>;
 type Moves = BTreeMap<Vec<u8>, Rename>;
 
 /// Differences between the four trees.
@@ -124,7 +121,7 @@ async fn observe_diff(
         Vec::new()
     };
     let moves = renames.into_iter().map(|rename| (rename.from.clone(), rename)).collect();
-    Ok((entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect(), moves))
+    Ok((by_path(entries), moves))
 }
 
 impl Changes {
@@ -223,14 +220,6 @@ impl Changes {
     }
 }
 
-fn old_entry(change: &ChangedEntry) -> Option<TreeEntry> {
-    change.old.clone().map(|id| TreeEntry { mode: change.old_mode, id })
-}
-
-fn new_entry(change: &ChangedEntry) -> Option<TreeEntry> {
-    change.new.clone().map(|id| TreeEntry { mode: change.new_mode, id })
-}
-
 fn renamed_entry(rename: &Rename) -> TreeEntry {
     TreeEntry { mode: rename.mode, id: rename.id.clone() }
 }
@@ -242,18 +231,8 @@ async fn compare_lines(
     cap: usize,
 ) -> Result<(), GitError> {
     let open: Vec<&mut PathFacts> = paths.iter_mut().filter(|path| is_open(path)).collect();
-    let wanted: BTreeSet<&Sha> = open.iter().flat_map(|path| ids_of(path)).collect();
-    let wanted: Vec<Sha> = wanted.into_iter().cloned().collect();
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let sizes = repo.blob_sizes(&wanted).await?;
-    let fits = |size: Option<u64>| size.is_some_and(|size| size <= cap as u64);
-    let small: Vec<Sha> =
-        wanted.into_iter().zip(sizes).filter(|(_, size)| fits(*size)).map(|(id, _)| id).collect();
-    let blobs = repo.read_blobs(&small, cap).await?;
-    let contents: BTreeMap<Sha, Vec<u8>> =
-        small.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect();
+    let wanted = open.iter().flat_map(|path| ids_of(path)).collect();
+    let contents = read_small(repo, wanted, cap).await?;
     for path in open {
         path.lines = line_evidence(path, &contents);
     }
@@ -271,10 +250,6 @@ fn sides_of(path: &PathFacts) -> [Option<&TreeEntry>; 4] {
 fn ids_of(path: &PathFacts) -> Vec<&Sha> {
     let files = sides_of(path).into_iter().flatten().filter(|entry| is_file(entry));
     files.map(|entry| &entry.id).collect()
-}
-
-fn is_file(entry: &TreeEntry) -> bool {
-    entry.mode & MODE_KIND == MODE_FILE
 }
 
 fn line_evidence(path: &PathFacts, contents: &BTreeMap<Sha, Vec<u8>>) -> LineEvidence {

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::git::{ChangedEntry, GitError, SealedRepo, TreeEntry};
+use host::git::{GitError, SealedRepo, TreeEntry};
 use model::id::Sha;
 use test_parser::{ParsedTests, Tests, is_source, parse_tests};
 
 use super::compare::missing_tests;
 use super::{TestAccount, TestsByPath};
 use crate::contract::ContractEnds;
+use crate::entry::{by_path, is_file, new_entry, old_entry};
 use crate::path::TreePath;
 
 /// Files whose contents are in memory at once.
@@ -16,9 +17,6 @@ const CHUNK: usize = 200;
 
 /// Bytes of a file that are read. The parser refuses files before that.
 const FILE_CAP: usize = 2 << 20;
-
-const MODE_KIND: u32 = 0o170_000;
-const MODE_FILE: u32 = 0o100_000;
 
 /// A path with its entry in each tree: merge base, fork, upstream, result.
 struct Entries {
@@ -66,18 +64,6 @@ async fn open_files(repo: &SealedRepo, ends: &ContractEnds) -> Result<Vec<Entrie
     Ok(entries.filter(|entries| !entries.is_trivial()).collect())
 }
 
-fn by_path(entries: Vec<ChangedEntry>) -> BTreeMap<Vec<u8>, ChangedEntry> {
-    entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect()
-}
-
-fn old_entry(change: &ChangedEntry) -> Option<TreeEntry> {
-    change.old.clone().map(|id| TreeEntry { mode: change.old_mode, id })
-}
-
-fn new_entry(change: &ChangedEntry) -> Option<TreeEntry> {
-    change.new.clone().map(|id| TreeEntry { mode: change.new_mode, id })
-}
-
 impl Entries {
     /// True if the result is the version of the only side that changed the file, or of both.
     fn is_trivial(&self) -> bool {
@@ -88,7 +74,7 @@ impl Entries {
     }
 
     fn files(&self) -> impl Iterator<Item = &Sha> {
-        let files = self.trees.iter().flatten().filter(|entry| entry.mode & MODE_KIND == MODE_FILE);
+        let files = self.trees.iter().flatten().filter(|entry| is_file(entry));
         files.map(|entry| &entry.id)
     }
 }
