@@ -2,10 +2,9 @@
 //! an agent is started. Tests of both sides are in the result by name.
 
 use serde_json::Value;
-use testkit::hermetic::Output;
 use testkit::repo::Fork;
 
-use crate::support::{MERGE, Person};
+use crate::support::{MERGE, Person, run_if_needed};
 
 const TESTS_FILE: &str = "tests/test_shared.py";
 const ONE: &str = "def test_one():\n    assert one() == 1\n";
@@ -23,14 +22,6 @@ fn with_files(rules: &str, files: &[(&str, &str)]) -> Option<Person> {
         fork.fork_commit("the rules of the fork");
         fork.clean_merge()
     })
-}
-
-/// Runs an agent only where one is needed.
-fn run_if_needed(person: &Person, script: &str, flags: &[&str]) -> Output {
-    let path = person.hermetic.root().join("agent.toml");
-    std::fs::write(&path, script).expect("the script");
-    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
-    person.hermetic.run(command.arg("--script").arg(path).args(flags))
 }
 
 /// An agent that merges and then does this.

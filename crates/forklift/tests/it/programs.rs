@@ -4,7 +4,7 @@ use testkit::hermetic::Output;
 use testkit::part::{Part, missing, require};
 use testkit::repo::Fork;
 
-use crate::support::Person;
+use crate::support::{Person, run_if_needed};
 
 /// A file that a program makes from another one, in conflict; `rules` is the fork's FORK.md.
 fn made_file(rules: &str) -> Option<Person> {
@@ -34,10 +34,7 @@ fn rule(command: &str) -> String {
 }
 
 fn run(person: &Person, script: &str) -> Output {
-    let path = person.hermetic.root().join("agent.toml");
-    std::fs::write(&path, script).expect("the script");
-    let mut command = person.forklift(&["--provider", "scripted", "--backend", "bwrap"]);
-    person.hermetic.run(command.arg("--script").arg(path).arg("--accept-loss"))
+    run_if_needed(person, script, &["--accept-loss"])
 }
 
 /// Fails the run if it is started.
