@@ -1,8 +1,12 @@
 //! A report under construction, and the progress events produced on the way.
 
-use crate::field::snippet;
-use crate::reader::Progress;
+use crate::field::{shown, snippet};
+use crate::reader::{Progress, ToolEnd};
 use crate::report::{DeniedTool, TOOL_CALLS_KEPT, ToolCall, Usage};
+use crate::tool_use::{ToolKind, ToolResult, ToolUse};
+
+/// Length limit of a text from the agent, in bytes.
+const TEXT_LENGTH: usize = 16 * 1024;
 
 /// Facts of the lines so far.
 #[derive(Debug, Default)]
@@ -14,14 +18,35 @@ pub(crate) struct ReportDraft {
     pub(crate) session_id: Option<String>,
     pub(crate) tool_calls: Vec<ToolCall>,
     pub(crate) denials: Vec<DeniedTool>,
-    /// The agent's own ids of the calls that have not ended.
-    open_calls: Vec<(String, usize)>,
+    /// Calls that have not ended.
+    open_calls: Vec<OpenCall>,
+    /// The time of the current line.
+    at_ms: Option<u64>,
     progress: Vec<Progress>,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    /// The agent's own id.
+    id: String,
+    /// Its place among the kept calls.
+    index: usize,
+    kind: ToolKind,
+    action: String,
+    since_ms: Option<u64>,
 }
 
 impl ReportDraft {
     pub(crate) fn take_progress(&mut self) -> Vec<Progress> {
         std::mem::take(&mut self.progress)
+    }
+
+    pub(crate) fn set_time(&mut self, at_ms: Option<u64>) {
+        self.at_ms = at_ms;
+    }
+
+    pub(crate) fn open_actions(&self) -> impl Iterator<Item = &str> {
+        self.open_calls.iter().map(|call| call.action.as_str())
     }
 
     /// Stores the session id; the first one counts.
@@ -34,7 +59,7 @@ impl ReportDraft {
 
     pub(crate) fn say(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            self.progress.push(Progress::Text(snippet(text)));
+            self.progress.push(Progress::Text(shown(text, TEXT_LENGTH)));
         }
     }
 
@@ -61,20 +86,31 @@ impl ReportDraft {
     }
 
     /// Opens a call whose end will carry the same id.
-    pub(crate) fn open_call(&mut self, id: &str, name: &str, detail: String) {
-        if let Some(index) = self.add_call(name, detail, None) {
-            self.open_calls.push((id.to_owned(), index));
+    pub(crate) fn open_call(&mut self, id: &str, tool: ToolUse) {
+        let (kind, action) = (tool.kind, tool.action.clone());
+        if let Some(index) = self.begin_call(tool, None) {
+            let since_ms = self.at_ms;
+            self.open_calls.push(OpenCall { id: id.to_owned(), index, kind, action, since_ms });
         }
     }
 
     /// Closes a call; returns whether it was open.
-    pub(crate) fn close_call(&mut self, id: &str, ok: bool) -> bool {
-        let Some(place) = self.open_calls.iter().position(|(open, _)| open == id) else {
+    pub(crate) fn close_call(&mut self, id: &str, result: ToolResult) -> bool {
+        let Some(place) = self.open_calls.iter().position(|call| call.id == id) else {
             return false;
         };
-        let (_, index) = self.open_calls.swap_remove(place);
-        self.tool_calls[index].ok = Some(ok);
+        let OpenCall { index, kind, action, since_ms, .. } = self.open_calls.swap_remove(place);
+        self.tool_calls[index].ok = Some(result.ok);
+        let waited = self.at_ms.zip(since_ms).map(|(now, since)| now.saturating_sub(since));
+        self.end_call(kind, action, ToolResult { took_ms: result.took_ms.or(waited), ..result });
         true
+    }
+
+    /// Adds a call that is reported only after its end.
+    pub(crate) fn add_call(&mut self, tool: ToolUse, result: ToolResult) {
+        let (kind, action) = (tool.kind, tool.action.clone());
+        self.begin_call(tool, Some(result.ok));
+        self.end_call(kind, action, result);
     }
 
     pub(crate) fn deny(&mut self, tool: &str, detail: String) {
@@ -84,19 +120,26 @@ impl ReportDraft {
     }
 
     /// Adds a call, and returns its index if it is kept.
-    pub(crate) fn add_call(
-        &mut self,
-        name: &str,
-        detail: String,
-        ok: Option<bool>,
-    ) -> Option<usize> {
-        let name = snippet(name);
+    fn begin_call(&mut self, tool: ToolUse, ok: Option<bool>) -> Option<usize> {
+        let ToolUse { name, detail, .. } = tool;
         self.progress.push(Progress::ToolCall { name: name.clone(), summary: detail.clone() });
         if self.tool_calls.len() == TOOL_CALLS_KEPT {
             return None;
         }
         self.tool_calls.push(ToolCall { name, ok, detail });
         Some(self.tool_calls.len() - 1)
+    }
+
+    fn end_call(&mut self, kind: ToolKind, action: String, result: ToolResult) {
+        let ToolResult { ok, status, output, took_ms } = result;
+        self.progress.push(Progress::ToolEnd(ToolEnd {
+            kind,
+            action,
+            ok,
+            status,
+            output,
+            took_ms,
+        }));
     }
 }
 
@@ -107,10 +150,10 @@ mod tests {
     #[test]
     fn a_call_ends_once_and_only_if_it_began() {
         let mut draft = ReportDraft::default();
-        draft.open_call("1", "bash", "ls".to_owned());
-        assert!(draft.close_call("1", true));
-        assert!(!draft.close_call("1", false));
-        assert!(!draft.close_call("2", false));
+        draft.open_call("1", ToolUse::command("bash", "ls"));
+        assert!(draft.close_call("1", ToolResult::new(true, "")));
+        assert!(!draft.close_call("1", ToolResult::default()));
+        assert!(!draft.close_call("2", ToolResult::default()));
         assert_eq!(draft.tool_calls[0].ok, Some(true));
     }
 
@@ -118,7 +161,7 @@ mod tests {
     fn an_agent_without_end_does_not_fill_the_memory() {
         let mut draft = ReportDraft::default();
         for index in 0..TOOL_CALLS_KEPT + 5 {
-            draft.open_call(&index.to_string(), "bash", String::new());
+            draft.open_call(&index.to_string(), ToolUse::command("bash", ""));
             draft.take_progress();
         }
         assert_eq!(draft.tool_calls.len(), TOOL_CALLS_KEPT);

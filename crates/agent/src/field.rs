@@ -52,7 +52,7 @@ pub(crate) fn input_summary(input: Option<&Value>) -> String {
 }
 
 /// Returns the beginning of a text in one line: line breaks and control characters become spaces.
-pub(crate) fn snippet(text: &str) -> String {
+pub fn snippet(text: &str) -> String {
     let mut line = String::new();
     for (index, c) in text.trim().chars().enumerate() {
         if index == SNIPPET_LENGTH {
@@ -62,6 +62,29 @@ pub(crate) fn snippet(text: &str) -> String {
         line.push(if c.is_control() { ' ' } else { c });
     }
     line
+}
+
+/// Returns a text of at most so many bytes as it can be shown: other control characters than line breaks become spaces.
+pub(crate) fn shown(text: &str, bytes: usize) -> String {
+    let kept = cut(text.trim_end(), bytes);
+    let mut shown: String =
+        kept.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
+    if kept.len() < text.trim_end().len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Joins the text of a tool's result, which is a text or a list of content blocks.
+pub(crate) fn result_text(content: Option<&Value>) -> String {
+    match content {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(blocks)) => {
+            let texts = blocks.iter().filter_map(|block| text(block, "/text"));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns the beginning of a text, of at most so many bytes.

@@ -21,12 +21,15 @@ mod refusal;
 pub mod report;
 pub mod request;
 pub mod scripted;
+mod tool_use;
 
+pub use field::snippet;
 pub use program::{Cpu, Program, Runtime};
 pub use provider::{AgentCommand, ModelUse, Provider, RequiredSetting, UnknownProvider};
-pub use reader::{EventReader, Progress};
+pub use reader::{EventReader, Progress, ToolEnd};
 pub use report::{AgentOutcome, AgentReport, DeniedTool, QuotaReset, ToolCall, Usage};
 pub use request::{
     AgentError, AgentRequest, Interaction, McpServer, ModelEndpoint, Price, SessionRequest,
     Transport, WireApi,
 };
+pub use tool_use::ToolKind;

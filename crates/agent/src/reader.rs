@@ -11,6 +11,7 @@ use crate::draft::ReportDraft;
 use crate::field::cut;
 use crate::provider::Provider;
 use crate::report::{AgentOutcome, AgentReport, UNKNOWN_KEPT, UNKNOWN_LENGTH, Usage};
+use crate::tool_use::ToolKind;
 use crate::{claude, codex, command, opencode, pi, scripted};
 
 /// Length limit of a line, in bytes. The beginning of a longer one is kept with the unknown.
@@ -30,7 +31,9 @@ pub enum Progress {
         name: String,
         summary: String,
     },
-    /// The beginning of a text from the agent.
+    /// With a report of its end; only for calls whose beginning was seen.
+    ToolEnd(ToolEnd),
+    /// A text from the agent, of at most 16 KiB.
     Text(String),
     /// The tokens of this run so far.
     Tokens(Usage),
@@ -38,6 +41,20 @@ pub enum Progress {
     Retrying {
         reason: String,
     },
+}
+
+/// A tool call that has ended. All of it is a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolEnd {
+    pub kind: ToolKind,
+    /// As a sentence in the past, such as "edited src/a.rs +3 −1".
+    pub action: String,
+    pub ok: bool,
+    /// Exit status of a command.
+    pub status: Option<i32>,
+    /// The end of its output.
+    pub output: String,
+    pub took_ms: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -106,6 +123,12 @@ impl EventReader {
 
     /// Parses one line, without its line break.
     pub fn push_line(&mut self, line: &str) -> Vec<Progress> {
+        self.push_line_at(line, None)
+    }
+
+    /// As [`EventReader::push_line`], for a line that came at `at_ms` on any clock: calls then have a duration.
+    pub fn push_line_at(&mut self, line: &str, at_ms: Option<u64>) -> Vec<Progress> {
+        self.draft.set_time(at_ms);
         if !line.trim().is_empty() {
             match self.events.take(line, &mut self.draft) {
                 EventKind::Known => self.has_events = true,
@@ -113,6 +136,11 @@ impl EventReader {
             }
         }
         self.draft.take_progress()
+    }
+
+    /// Returns the calls that have begun and not ended.
+    pub fn open_actions(&self) -> impl Iterator<Item = &str> {
+        self.draft.open_actions()
     }
 
     /// Returns the report. The exit status never proves success, but may disprove it.

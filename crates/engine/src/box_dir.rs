@@ -7,6 +7,8 @@
 //!   shim.json     process of the shim
 //!   guest/        read-only in the box, at /harness-state/run
 //!   stdout.log    (or stdout.bin) and stderr.log
+//!   stdout.times  the time at which each part of stdout.log came
+//!   provider      the agent whose events stdout.log has, in the box of an agent
 //!   egress.jsonl  every connection that the box made or tried to make
 //!   shim.log      standard error of the shim
 //!   exit.json     exit of the box; written once, last
@@ -75,6 +77,16 @@ impl BoxDir {
 
     pub fn stderr(&self) -> PathBuf {
         self.0.join("stderr.log")
+    }
+
+    /// Times of the log, see [`LogTimes`](host::process::LogTimes).
+    pub fn times(&self) -> PathBuf {
+        self.0.join("stdout.times")
+    }
+
+    /// The name of the agent whose events are in the log.
+    pub fn provider(&self) -> PathBuf {
+        self.0.join("provider")
     }
 
     pub fn egress_log(&self) -> PathBuf {

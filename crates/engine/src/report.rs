@@ -1,6 +1,6 @@
 //! Progress of a run, for the user or the script that started it.
 
-use agent::Progress;
+use agent::{Progress, snippet};
 use serde_json::{Value, json};
 
 use crate::agent_run::AgentEvent;
@@ -29,7 +29,9 @@ pub(crate) fn report_agent_event(reporter: &dyn Reporter, event: AgentEvent) {
         AgentEvent::Progress(Progress::ToolCall { name, summary }) => {
             ("tool", format!("{name}: {summary}"))
         }
-        AgentEvent::Progress(Progress::Text(text)) => ("text", text),
+        AgentEvent::Progress(Progress::Text(text)) => ("text", snippet(&text)),
+        // The next call shows that this one has ended.
+        AgentEvent::Progress(Progress::ToolEnd(_)) => return,
         AgentEvent::Progress(Progress::Tokens(usage)) => {
             ("tokens", format!("{} tokens so far", usage.total()))
         }

@@ -1,15 +1,15 @@
-//! Output of a run's agent, from the start or as it comes.
+//! Output of a run's agent, from the start or as it comes: as a person reads it, or for scripts as the agent printed it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::Duration;
 
+use engine::agent_log::LogText;
 use engine::box_dir::BoxDir;
 use engine::launch::{BoxStatus, box_status};
 use engine::run::is_alive;
 use model::exit::ExitStatus;
 use model::id::BoxName;
-use model::redact::RedactingStream;
 use run_store::run_dir::RunDir;
 use sandbox::spec::BoxOutput;
 
@@ -46,10 +46,8 @@ pub fn print_agent_log<S: ExitStatus>(
 ) -> Result<bool, Failure<S>> {
     let agent = BoxName::parse("agent").or_exit(S::INTERNAL)?;
     let box_dir = BoxDir::new(dir.box_dir(&agent));
-    let path = box_dir.stdout(BoxOutput::Log { cap: 0 });
-    // A piece may end in the middle of a secret, so a line is held back until it is whole.
-    let mut stream = RedactingStream::new(terminal::redactor());
-    let (mut file, mut idle_reads) = (None, 0);
+    let mut idle_reads = 0;
+    let mut log = AgentLog::new(box_dir.clone());
     loop {
         // Before the log is read: what the agent printed until it ended is then all there is.
         let more = end == LogEnd::AgentEnd
@@ -62,18 +60,77 @@ pub fn print_agent_log<S: ExitStatus>(
                 }
                 BoxStatus::Ended(_) | BoxStatus::Orphaned => false,
             };
-        if file.is_none() {
-            file = File::open(&path).ok();
-        }
-        if let Some(file) = &mut file {
-            let mut fresh = Vec::new();
-            file.read_to_end(&mut fresh).or_exit(S::GENERAL)?;
-            ui.page(&String::from_utf8_lossy(&stream.push(&fresh)));
-        }
+        log.print_new(ui).or_exit(S::GENERAL)?;
         if !more {
-            ui.page(&String::from_utf8_lossy(&stream.finish()));
-            return Ok(file.is_some());
+            log.finish(ui);
+            return Ok(log.has_begun());
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// The log of one agent's box, printed as it grows.
+#[derive(Debug)]
+pub struct AgentLog {
+    box_dir: BoxDir,
+    file: Option<File>,
+    /// `None` while the box has not begun, and for a program without events.
+    text: Option<LogText>,
+    /// The start of a line that is not whole yet: it may end in the middle of a secret.
+    rest: Vec<u8>,
+}
+
+impl AgentLog {
+    pub fn new(box_dir: BoxDir) -> Self {
+        Self { box_dir, file: None, text: None, rest: Vec::new() }
+    }
+
+    /// Goes on in the same box after its folder was renamed.
+    pub fn set_box_dir(&mut self, box_dir: BoxDir) {
+        self.box_dir = box_dir;
+    }
+
+    /// Returns whether there is a log.
+    pub fn has_begun(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Prints the whole lines that have come since.
+    pub fn print_new(&mut self, ui: &Ui) -> io::Result<()> {
+        if self.file.is_none() {
+            self.file = File::open(self.box_dir.stdout(BoxOutput::Log { cap: 0 })).ok();
+            self.text = LogText::of_box(&self.box_dir).filter(|_| !ui.is_json());
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let known = self.rest.len();
+        file.read_to_end(&mut self.rest)?;
+        if let Some(text) = self.text.as_mut().filter(|_| self.rest.len() > known) {
+            text.read_times(&self.box_dir);
+        }
+        let whole = self.rest.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        self.print(ui, whole);
+        Ok(())
+    }
+
+    /// Prints what is left when nothing more will come.
+    pub fn finish(&mut self, ui: &Ui) {
+        self.print(ui, self.rest.len());
+        if let Some(text) = &self.text {
+            ui.page(&text.finish());
+        }
+    }
+
+    fn print(&mut self, ui: &Ui, end: usize) {
+        let lines: Vec<u8> = self.rest.drain(..end).collect();
+        let lines = String::from_utf8_lossy(&lines);
+        let Some(text) = &mut self.text else { return ui.page(&redacted(&lines)) };
+        for line in lines.split_inclusive('\n') {
+            // Before a line is shortened, so that no part of a secret is left.
+            ui.page(&text.push_line(&redacted(line)));
+        }
+    }
+}
+
+fn redacted(text: &str) -> String {
+    terminal::redactor().redact(text).into_owned()
 }

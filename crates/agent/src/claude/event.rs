@@ -6,10 +6,13 @@
 use serde_json::Value;
 
 use crate::draft::ReportDraft;
-use crate::field::{block_texts, count, flag, input_summary, list, number, status, text};
+use crate::field::{
+    block_texts, count, flag, input_summary, list, number, result_text, status, text,
+};
 use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
+use crate::tool_use::{ToolResult, ToolUse};
 
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeEvents {
@@ -38,7 +41,7 @@ impl ClaudeEvents {
             if text(block, "/type") == Some("tool_use") {
                 let name = text(block, "/name").unwrap_or("tool");
                 let id = text(block, "/id").unwrap_or_default();
-                draft.open_call(id, name, input_summary(block.pointer("/input")));
+                draft.open_call(id, ToolUse::new(name, block.pointer("/input")));
             }
         }
         // A message synthesised for a model error is not an answer, nor is the text of a subagent.
@@ -56,7 +59,9 @@ impl ClaudeEvents {
         self.end = None;
         for block in list(event, "/message/content") {
             if let Some(id) = text(block, "/tool_use_id") {
-                draft.close_call(id, !flag(block, "/is_error"));
+                let output = result_text(block.pointer("/content"));
+                let result = ToolResult::new(!flag(block, "/is_error"), &output);
+                draft.close_call(id, result.with_status(exit_code(&output)));
             }
         }
     }
@@ -133,6 +138,11 @@ impl ProviderEvents for ClaudeEvents {
             None => AgentOutcome::Interrupted,
         }
     }
+}
+
+/// Parses the exit code that begins the result of a command that failed.
+fn exit_code(output: &str) -> Option<i64> {
+    output.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
 }
 
 fn reason_of(event: &Value, subtype: &str) -> String {

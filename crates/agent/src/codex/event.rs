@@ -5,10 +5,11 @@
 use serde_json::Value;
 
 use crate::draft::ReportDraft;
-use crate::field::{count, input_summary, snippet, text};
+use crate::field::{count, list, snippet, text};
 use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
+use crate::tool_use::{ToolResult, ToolUse};
 
 #[derive(Debug)]
 pub(crate) struct CodexEvents {
@@ -81,8 +82,8 @@ impl ProviderEvents for CodexEvents {
 }
 
 fn take_item(event: &Value, draft: &mut ReportDraft) {
-    if let (Some(id), Some((name, detail))) = (text(event, "/item/id"), tool_of(event)) {
-        draft.open_call(id, &name, detail);
+    if let (Some(id), Some(tool)) = (text(event, "/item/id"), tool_of(event)) {
+        draft.open_call(id, tool);
     }
 }
 
@@ -91,33 +92,52 @@ fn take_item_end(event: &Value, draft: &mut ReportDraft) {
         draft.set_answer(text(event, "/item/text").unwrap_or_default().to_owned());
         return;
     }
-    let Some((name, detail)) = tool_of(event) else { return };
+    let Some(tool) = tool_of(event) else { return };
     let ok = text(event, "/item/status").is_none_or(|status| status == "completed");
     let id = text(event, "/item/id").unwrap_or_default();
-    if !draft.close_call(id, ok) {
-        draft.add_call(&name, detail, Some(ok));
+    let output = text(event, "/item/aggregated_output").unwrap_or_default();
+    let exit = event.pointer("/item/exit_code").and_then(Value::as_i64);
+    let result = ToolResult::new(ok, output).with_status(exit);
+    if !draft.close_call(id, result.clone()) {
+        draft.add_call(tool, result);
     }
 }
 
-/// Returns the tool of an item, and a summary of its input.
-fn tool_of(event: &Value) -> Option<(String, String)> {
+fn tool_of(event: &Value) -> Option<ToolUse> {
     let item = event.pointer("/item")?;
-    match text(item, "/type")? {
-        "agent_message" | "reasoning" | "error" | "todo_list" => None,
+    Some(match text(item, "/type")? {
+        "agent_message" | "reasoning" | "error" | "todo_list" => return None,
         "mcp_tool_call" => {
             let server = text(item, "/server").unwrap_or_default();
             let tool = text(item, "/tool").unwrap_or_default();
-            Some((format!("mcp__{server}__{tool}"), input_summary(item.pointer("/arguments"))))
+            ToolUse::new(&format!("mcp__{server}__{tool}"), item.pointer("/arguments"))
         }
         "file_change" => {
             let changes = item.pointer("/changes").map(Value::to_string).unwrap_or_default();
-            Some(("file_change".to_owned(), snippet(&changes)))
+            ToolUse::other("file_change", snippet(&changes), describe_changes(item))
         }
         "web_search" => {
-            Some(("web_search".to_owned(), snippet(text(item, "/query").unwrap_or_default())))
+            let query = snippet(text(item, "/query").unwrap_or_default());
+            let action = format!("searched for {query}");
+            ToolUse::other("web_search", query, action)
         }
-        other => Some((other.to_owned(), snippet(text(item, "/command").unwrap_or_default()))),
-    }
+        other => ToolUse::command(other, text(item, "/command").unwrap_or_default()),
+    })
+}
+
+fn describe_changes(item: &Value) -> String {
+    let changes = list(item, "/changes").iter();
+    let words: Vec<_> = changes
+        .filter_map(|change| {
+            let verb = match text(change, "/kind") {
+                Some("add") => "added",
+                Some("delete") => "deleted",
+                Some(_) | None => "edited",
+            };
+            Some(format!("{verb} {}", text(change, "/path")?))
+        })
+        .collect();
+    snippet(&words.join(", "))
 }
 
 fn take_notice(event: &Value, draft: &mut ReportDraft) {

@@ -5,10 +5,11 @@
 use serde_json::Value;
 
 use crate::draft::ReportDraft;
-use crate::field::{count, input_summary, number, text};
+use crate::field::{count, number, text};
 use crate::reader::{EventKind, LINE_LIMIT, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, QuotaReset, Usage};
+use crate::tool_use::{ToolResult, ToolUse};
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenCodeEvents {
@@ -87,14 +88,22 @@ impl ProviderEvents for OpenCodeEvents {
 
 fn take_tool(event: &Value, draft: &mut ReportDraft) {
     let name = text(event, "/part/tool").unwrap_or("tool");
-    let detail = input_summary(event.pointer("/part/state/input"));
+    let tool = ToolUse::new(name, event.pointer("/part/state/input"));
     if text(event, "/part/state/error").is_some_and(|error| error.contains("rejected permission")) {
-        draft.deny(name, detail.clone());
+        draft.deny(name, tool.detail.clone());
     }
     // A command that failed is a completed call, with the status beside it.
     let completed = text(event, "/part/state/status") == Some("completed");
     let exit = event.pointer("/part/state/metadata/exit").and_then(Value::as_i64);
-    draft.add_call(name, detail, Some(completed && exit.unwrap_or(0) == 0));
+    let output = text(event, "/part/state/output").or(text(event, "/part/state/error"));
+    let ok = completed && exit.unwrap_or(0) == 0;
+    let result = ToolResult::new(ok, output.unwrap_or_default()).with_status(exit);
+    draft.add_call(tool, ToolResult { took_ms: took_ms(event), ..result });
+}
+
+fn took_ms(event: &Value) -> Option<u64> {
+    let time = |name: &str| event.pointer("/part/state/time")?.get(name)?.as_u64();
+    Some(time("end")?.saturating_sub(time("start")?))
 }
 
 fn judge_error(event: &Value) -> AgentOutcome {

@@ -4,10 +4,11 @@
 use serde_json::Value;
 
 use crate::draft::ReportDraft;
-use crate::field::{block_texts, count, flag, input_summary, number, text};
+use crate::field::{block_texts, count, flag, number, result_text, text};
 use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::refusal;
 use crate::report::{AgentOutcome, Usage};
+use crate::tool_use::{ToolResult, ToolUse};
 
 #[derive(Debug, Default)]
 pub(crate) struct PiEvents {
@@ -61,11 +62,13 @@ impl ProviderEvents for PiEvents {
             Some("tool_execution_start") => {
                 let id = text(event, "/toolCallId").unwrap_or_default();
                 let name = text(event, "/toolName").unwrap_or("tool");
-                draft.open_call(id, name, input_summary(event.pointer("/args")));
+                draft.open_call(id, ToolUse::new(name, event.pointer("/args")));
             }
             Some("tool_execution_end") => {
                 let id = text(event, "/toolCallId").unwrap_or_default();
-                draft.close_call(id, !flag(event, "/isError"));
+                let output = result_text(event.pointer("/result/content"));
+                let result = ToolResult::new(!flag(event, "/isError"), &output);
+                draft.close_call(id, result.with_status(exit_code(&output)));
             }
             Some("auto_retry_start") => {
                 draft.report_retry(text(event, "/errorMessage").unwrap_or("unknown"));
@@ -92,4 +95,9 @@ impl ProviderEvents for PiEvents {
     fn judge(&self, _exit: Option<i32>, _draft: &ReportDraft) -> AgentOutcome {
         self.end.clone().unwrap_or(AgentOutcome::Interrupted)
     }
+}
+
+/// Parses the exit code at the end of the result of a command that failed.
+fn exit_code(output: &str) -> Option<i64> {
+    output.trim_end().rsplit_once("Command exited with code ")?.1.parse().ok()
 }

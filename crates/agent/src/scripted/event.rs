@@ -9,6 +9,7 @@ use crate::draft::ReportDraft;
 use crate::field::snippet;
 use crate::reader::{EventKind, ProviderEvents, parse_event};
 use crate::report::AgentOutcome;
+use crate::tool_use::{ToolResult, ToolUse};
 
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedEvents {
@@ -23,10 +24,11 @@ impl ProviderEvents for ScriptedEvents {
         let Ok(event) = serde_json::from_value(event) else { return EventKind::Unknown };
         match event {
             PlayerEvent::Step { index, kind, detail } => {
-                draft.open_call(&index.to_string(), &kind, snippet(&detail));
+                draft.open_call(&index.to_string(), step_of(&kind, &detail));
             }
-            PlayerEvent::StepDone { index, status, .. } => {
-                draft.close_call(&index.to_string(), status == 0);
+            PlayerEvent::StepDone { index, status, ms } => {
+                let result = ToolResult { took_ms: Some(ms), ..ToolResult::new(status == 0, "") };
+                draft.close_call(&index.to_string(), result.with_status(Some(status.into())));
             }
             PlayerEvent::Clarification { question, .. } => {
                 draft.say(&question);
@@ -49,5 +51,14 @@ impl ProviderEvents for ScriptedEvents {
             }
             (None, _) => AgentOutcome::Interrupted,
         }
+    }
+}
+
+fn step_of(kind: &str, detail: &str) -> ToolUse {
+    let detail_line = snippet(detail);
+    match kind {
+        "run" => ToolUse::command(kind, detail),
+        "write" => ToolUse::other(kind, detail_line.clone(), format!("wrote {detail_line}")),
+        _ => ToolUse::other(kind, detail_line.clone(), format!("did {kind}: {detail_line}")),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use agent::{AgentOutcome, AgentReport, EventReader, Progress, Provider, Usage};
+use agent::{AgentOutcome, AgentReport, EventReader, Progress, Provider, ToolEnd, ToolKind, Usage};
 
 /// What one file says. Exit statuses are those that the agents had.
 struct Expected {
@@ -552,6 +552,14 @@ fn news_come_while_the_agent_works() {
                 name: "Bash".to_owned(),
                 summary: "git merge upstream/main --no-edit".to_owned()
             },
+            Progress::ToolEnd(ToolEnd {
+                kind: ToolKind::Command,
+                action: "ran `git merge upstream/main --no-edit`".to_owned(),
+                ok: true,
+                status: None,
+                output: "Merge made by the 'ort' strategy.\n b.txt | 1 +\n 1 file changed, 1 insertion(+)\n create mode 100644 b.txt".to_owned(),
+                took_ms: None,
+            }),
             Progress::Text("Merged upstream/main into main. Done.".to_owned()),
             Progress::Tokens(usage),
         ]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent::{AgentReport, Progress, Provider, Usage};
-use host::file::FileError;
+use host::file::{FileError, write_transient};
 use host::signal::{Cancel, CancelReason};
 use model::id::{BoxName, RunId};
 use model::verdict::Ended;
@@ -111,6 +111,7 @@ impl AgentRun<'_> {
             return Ok(());
         }
         harness::write(&self.layout.box_dir, self.plan)?;
+        write_transient(&box_dir.provider(), self.plan.provider.as_bytes(), 0o600)?;
         let egress = self.plan.egress(&box_dir.egress_log())?;
         launcher.launch(&self.spec(), egress.as_ref())?;
         Ok(())

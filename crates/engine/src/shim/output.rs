@@ -13,6 +13,7 @@ use sandbox::spec::BoxOutput;
 use tokio::sync::oneshot;
 
 use super::watch::LastOutput;
+use crate::box_dir::BoxDir;
 
 /// The longest first line that can be a report.
 const REPORT_CAP: usize = 64 * 1024;
@@ -52,20 +53,21 @@ enum Sink {
 
 impl Pump {
     pub(super) fn open(
-        stdout: &Path,
-        stderr: &Path,
+        box_dir: &BoxDir,
         output: BoxOutput,
         redactor: &Arc<Redactor>,
         last_output: &LastOutput,
     ) -> io::Result<(Self, PumpSignals)> {
+        let stdout = create(&box_dir.stdout(output))?;
         let out = match output {
             BoxOutput::Log { cap } => {
-                let log = LogWriter::new(create(stdout)?, cap, Arc::clone(redactor));
-                Sink::Log(log.with_segments(stdout))
+                let log = LogWriter::new(stdout, cap, Arc::clone(redactor));
+                let log = log.with_times(create(&box_dir.times())?);
+                Sink::Log(log.with_segments(&box_dir.stdout(output)))
             }
-            BoxOutput::Exact { cap } => Sink::Exact { file: create(stdout)?, left: cap },
+            BoxOutput::Exact { cap } => Sink::Exact { file: stdout, left: cap },
         };
-        let err = LogWriter::new(create(stderr)?, STDERR_CAP, Arc::clone(redactor));
+        let err = LogWriter::new(create(&box_dir.stderr())?, STDERR_CAP, Arc::clone(redactor));
         let (report, report_signal) = oneshot::channel();
         let (overflow, overflow_signal) = oneshot::channel();
         let pump = Self {

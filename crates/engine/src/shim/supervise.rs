@@ -138,8 +138,7 @@ impl Watched {
         }
         let box_dir = BoxDir::new(&spec.box_dir);
         let last_output = LastOutput::default();
-        let (stdout, stderr) = (box_dir.stdout(spec.output), box_dir.stderr());
-        let (pump, signals) = Pump::open(&stdout, &stderr, spec.output, redactor, &last_output)
+        let (pump, signals) = Pump::open(&box_dir, spec.output, redactor, &last_output)
             .map_err(SuperviseError::Log)?;
         let deadline = BootTimer::after(Duration::from_secs(spec.deadline_secs))?;
         let mut reasons = Reasons { stop_signals, signals, deadline };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use model::redact::{RedactingStream, Redactor};
 
+use super::log_times::LogTimesWriter;
 use super::segment::SegmentWriter;
 
 /// Writes the output of a program into a file: secrets redacted, the first and the last part kept, the rest counted. A
@@ -40,6 +41,7 @@ impl LogWriter {
             tail_cap: usize::try_from(tail_cap).unwrap_or(usize::MAX),
             tail: VecDeque::new(),
             segments: None,
+            times: None,
             written: 0,
             dropped: 0,
             failed: None,
@@ -52,6 +54,13 @@ impl LogWriter {
     #[must_use]
     pub fn with_segments(mut self, log: &Path) -> Self {
         self.sink.segments = Some(SegmentWriter::new(log, self.sink.head_room));
+        self
+    }
+
+    /// Notes the time at which each part comes, in a file of its own that [`LogTimes`](super::LogTimes) reads.
+    #[must_use]
+    pub fn with_times(mut self, file: File) -> Self {
+        self.sink.times = Some(LogTimesWriter::new(file));
         self
     }
 
@@ -79,6 +88,7 @@ struct LogSink {
     tail: VecDeque<u8>,
     /// For readers who follow a log that is already too long.
     segments: Option<SegmentWriter>,
+    times: Option<LogTimesWriter>,
     written: u64,
     dropped: u64,
     failed: Option<io::Error>,
@@ -86,6 +96,12 @@ struct LogSink {
 
 impl LogSink {
     fn store(&mut self, bytes: &[u8]) {
+        let offset = self.written + self.dropped + self.tail.len() as u64;
+        // Times are a help to readers; the log is the same without them.
+        if !bytes.is_empty() && self.times.as_mut().is_some_and(|times| times.note(offset).is_err())
+        {
+            self.times = None;
+        }
         let room = usize::try_from(self.head_room).unwrap_or(usize::MAX).min(bytes.len());
         let (head, rest) = bytes.split_at(room);
         self.head_room -= room as u64;

@@ -10,6 +10,7 @@ mod exited;
 mod group;
 mod handle;
 mod log;
+mod log_times;
 mod pump;
 mod run;
 mod segment;
@@ -26,6 +27,7 @@ pub use detached::{become_session_leader, spawn_detached, spawn_detached_with, t
 pub use group::signal_group;
 pub use handle::{ProcessHandle, send_signal};
 pub use log::{LogSummary, LogWriter, parse_left_out};
+pub use log_times::LogTimes;
 pub use run::{Leftovers, LogOutput, ProcessOutput, RunLimits, run, run_to_log, run_with_input};
 pub use rustix::process::Signal;
 pub use segment::{LogSegment, find_segments};

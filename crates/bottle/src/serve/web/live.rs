@@ -19,7 +19,7 @@ use super::api::query::StrictQuery;
 use super::facts::log::{LogSlice, SliceEnd, read_slice};
 use super::facts::run::FoundRun;
 use super::problem::Problem;
-use super::rules::log_style::{LogStyle, LogView};
+use super::rules::log_style::{LogRenderer, LogStyle, LogView};
 use super::{Web, WebState, query};
 use crate::exit::OrGeneral;
 use crate::serve::header_text;
@@ -46,7 +46,7 @@ struct Log {
     slug: String,
     run: String,
     next: u64,
-    style: LogStyle,
+    renderer: LogRenderer,
     is_over: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -69,7 +69,8 @@ pub(crate) async fn follow_log(
     let open = move |web: &Web| Ok(FoundRun::open(&web.service.home, &asked_slug, &asked_run)?);
     let style = LogStyle::of(&query(&web, open).await?.meta.manifest.provider, from.log);
     let next = last_seen(&headers).unwrap_or(from.after);
-    let log = Log { web, slug, run, next, style, is_over: false, _place: place };
+    let renderer = LogRenderer::new(style);
+    let log = Log { web, slug, run, next, renderer, is_over: false, _place: place };
     Ok(Sse::new(stream::unfold(log, next_piece)).keep_alive(KeepAlive::default()))
 }
 
@@ -88,7 +89,7 @@ async fn next_piece(mut log: Log) -> Option<(Result<Event, Infallible>, Log)> {
         };
         if piece.next > from {
             log.next = piece.next;
-            let text = escape_terminal(&log.style.render(&piece.text)).into_owned();
+            let text = escape_terminal(&log.renderer.push(&piece.text)).into_owned();
             let event = Event::default().id(piece.next.to_string());
             return Some((Ok(event.data(serde_json::json!(text).to_string())), log));
         }

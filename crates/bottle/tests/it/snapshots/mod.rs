@@ -41,11 +41,12 @@ fn transcript(person: &Person, lines: &[&[&str]]) -> String {
     without_times(&person.hermetic.redact(&text))
 }
 
-/// Takes the milliseconds of steps out of a log.
+/// Takes the durations of steps out of a log.
 fn without_times(text: &str) -> String {
-    let line = |line: &str| match line.split_once("ms\":") {
-        Some((before, _)) => format!("{before}ms\":…"),
-        None => line.to_owned(),
+    let line = |line: &str| match (line.split_once("ms\":"), line.split_once("` (")) {
+        (Some((before, _)), _) => format!("{before}ms\":…"),
+        (None, Some((before, _))) => format!("{before}`"),
+        (None, None) => line.to_owned(),
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
 }

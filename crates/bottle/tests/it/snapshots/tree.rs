@@ -41,12 +41,14 @@ fn the_folder_of_a_bottle_after_one_run() {
     runs/plain_[STAMP]/boxes/agent/max_inotify_instances
     runs/plain_[STAMP]/boxes/agent/max_inotify_watches
     runs/plain_[STAMP]/boxes/agent/order.json (private)
+    runs/plain_[STAMP]/boxes/agent/provider (private)
     runs/plain_[STAMP]/boxes/agent/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/agent/seccomp-1.bpf
     runs/plain_[STAMP]/boxes/agent/shim.json (private)
     runs/plain_[STAMP]/boxes/agent/shim.log
     runs/plain_[STAMP]/boxes/agent/stderr.log
     runs/plain_[STAMP]/boxes/agent/stdout.log
+    runs/plain_[STAMP]/boxes/agent/stdout.times
     runs/plain_[STAMP]/boxes/export-1
     runs/plain_[STAMP]/boxes/export-1/etc
     runs/plain_[STAMP]/boxes/export-1/etc/group
@@ -117,12 +119,14 @@ fn the_folder_of_a_destroyed_bottle() {
     runs/plain_[STAMP]/boxes/agent/max_inotify_instances
     runs/plain_[STAMP]/boxes/agent/max_inotify_watches
     runs/plain_[STAMP]/boxes/agent/order.json (private)
+    runs/plain_[STAMP]/boxes/agent/provider (private)
     runs/plain_[STAMP]/boxes/agent/seccomp-0.bpf
     runs/plain_[STAMP]/boxes/agent/seccomp-1.bpf
     runs/plain_[STAMP]/boxes/agent/shim.json (private)
     runs/plain_[STAMP]/boxes/agent/shim.log
     runs/plain_[STAMP]/boxes/agent/stderr.log
     runs/plain_[STAMP]/boxes/agent/stdout.log
+    runs/plain_[STAMP]/boxes/agent/stdout.times
     runs/plain_[STAMP]/boxes/export-1
     runs/plain_[STAMP]/boxes/export-1/etc
     runs/plain_[STAMP]/boxes/export-1/etc/group
@@ -191,6 +195,7 @@ fn the_folder_of_a_bottle_whose_start_failed() {
     runs/plain_[STAMP]/boxes/setup/shim.log
     runs/plain_[STAMP]/boxes/setup/stderr.log
     runs/plain_[STAMP]/boxes/setup/stdout.log
+    runs/plain_[STAMP]/boxes/setup/stdout.times
     runs/plain_[STAMP]/commands.log (read-only)
     runs/plain_[STAMP]/env_snapshot.txt (read-only)
     runs/plain_[STAMP]/metadata.json (read-only)
@@ -234,12 +239,14 @@ fn the_run_directory_of_a_forge_run() {
     boxes/agent/max_inotify_instances
     boxes/agent/max_inotify_watches
     boxes/agent/order.json (private)
+    boxes/agent/provider (private)
     boxes/agent/seccomp-0.bpf
     boxes/agent/seccomp-1.bpf
     boxes/agent/shim.json (private)
     boxes/agent/shim.log
     boxes/agent/stderr.log
     boxes/agent/stdout.log
+    boxes/agent/stdout.times
     boxes/export-1
     boxes/export-1/etc
     boxes/export-1/etc/group

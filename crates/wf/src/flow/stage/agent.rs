@@ -196,7 +196,10 @@ impl StageRunner {
                 self.ui.status(&format!("  asking the model again: {reason}"));
             }
             AgentEvent::Progress(
-                Progress::SessionStarted { .. } | Progress::Text(_) | Progress::Tokens(_),
+                Progress::SessionStarted { .. }
+                | Progress::ToolEnd(_)
+                | Progress::Text(_)
+                | Progress::Tokens(_),
             ) => {}
             AgentEvent::Stopping(reason) => {
                 self.ui.status(&format!("{reason}: stopping the agent"));

@@ -71,12 +71,14 @@ fn the_box_of_an_agent() {
     max_inotify_instances
     max_inotify_watches
     order.json
+    provider
     seccomp-0.bpf
     seccomp-1.bpf
     shim.json
     shim.log
     stderr.log
     stdout.log
+    stdout.times
     ");
 }
 

@@ -1,8 +1,8 @@
 //! A log as a person reads it: the agent's messages and tool calls in place of its JSON events.
 
-use agent::{EventReader, Progress, Provider};
+use agent::Provider;
+use engine::agent_log::LogText;
 use serde::Deserialize;
-use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogStyle {
@@ -27,37 +27,34 @@ impl LogStyle {
     /// The style of a provider's log in the requested view.
     pub(crate) fn of(provider: &str, view: LogView) -> Self {
         match Provider::parse(provider) {
-            Ok(known) if view == LogView::Text && known.prints_events() => Self::Text(known),
+            Ok(known) if view == LogView::Text && LogText::has_events(known) => Self::Text(known),
             _ => Self::Raw,
         }
     }
 
     /// Renders a slice of a log. Lines that are not events stay unchanged.
     pub(crate) fn render(self, text: &str) -> String {
-        match self {
-            Self::Raw => text.to_owned(),
-            Self::Text(provider) => {
-                let mut reader = EventReader::new(provider);
-                text.split_inclusive('\n').map(|line| render_line(&mut reader, line)).collect()
-            }
+        let mut renderer = LogRenderer::new(self);
+        renderer.push(text)
+    }
+}
+
+/// Renders a log slice by slice: a tool call may begin in one and end in another.
+pub(crate) struct LogRenderer(Option<LogText>);
+
+impl LogRenderer {
+    pub(crate) fn new(style: LogStyle) -> Self {
+        match style {
+            LogStyle::Raw => Self(None),
+            LogStyle::Text(provider) => Self(Some(LogText::new(provider))),
         }
     }
-}
 
-fn render_line(reader: &mut EventReader, line: &str) -> String {
-    let is_event = serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object());
-    if !is_event {
-        return line.to_owned();
-    }
-    reader.push_line(line.trim_end()).into_iter().filter_map(render_progress).collect()
-}
-
-fn render_progress(progress: Progress) -> Option<String> {
-    match progress {
-        Progress::Text(text) => Some(format!("{}\n", text.trim_end())),
-        Progress::ToolCall { name, summary } => Some(format!("  \u{2192} {name} {summary}\n")),
-        Progress::Retrying { reason } => Some(format!("  retrying the model: {reason}\n")),
-        Progress::SessionStarted { .. } | Progress::Tokens(_) => None,
+    pub(crate) fn push(&mut self, text: &str) -> String {
+        match &mut self.0 {
+            None => text.to_owned(),
+            Some(log) => text.split_inclusive('\n').map(|line| log.push_line(line)).collect(),
+        }
     }
 }
 
@@ -69,22 +66,26 @@ mod tests {
         r#"{"type":"system","subtype":"init","session_id":"s1"}"#,
         "\nplain words\n",
         r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look at the code."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"cargo test"}}]}}"#,
+        "\n",
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"Exit code 101\ntest result: FAILED. 1 passed; 2 failed; 0 ignored","is_error":true,"tool_use_id":"t1"}]}}"#,
         "\n"
     );
 
     #[test]
     fn events_are_rendered_as_text_and_other_lines_stay() {
         let text = LogStyle::of("claude", LogView::Text).render(LINES);
-        assert!(!text.contains('{'), "{text}");
-        for words in ["plain words\n", "I look at the code.", "\u{2192} Bash", "cargo test"] {
-            assert!(text.contains(words), "{words:?} is not in {text:?}");
-        }
+        let expected =
+            "plain words\nI look at the code.\n  ran `cargo test` → 2 failed, 1 passed\n";
+        assert_eq!(text, expected);
+        let (first, second) = LINES.split_at(LINES.rfind("{\"type\":\"user\"").expect("a result"));
+        let mut renderer = LogRenderer::new(LogStyle::of("claude", LogView::Text));
+        assert_eq!(renderer.push(first) + &renderer.push(second), expected, "in two slices");
     }
 
     #[test]
     fn the_raw_view_shows_the_events() {
         assert_eq!(LogStyle::of("claude", LogView::Raw).render(LINES), LINES);
-        assert_eq!(LogStyle::of("scripted", LogView::Text), LogStyle::Raw);
+        assert_eq!(LogStyle::of("command", LogView::Text), LogStyle::Raw);
         assert_eq!(LogStyle::of("unheard-of", LogView::Text), LogStyle::Raw);
     }
 }

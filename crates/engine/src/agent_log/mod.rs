@@ -1,4 +1,8 @@
 //! Log of an agent while it works: followed line by line, each line parsed by its provider's rules.
+//!
+//! - `text`: the log as a person reads it
+
+mod text;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -8,6 +12,8 @@ use std::time::Duration;
 
 use agent::{AgentReport, EventReader, Progress, Provider, Usage};
 use host::process::{LogSegment, find_segments, parse_left_out};
+
+pub use text::LogText;
 
 /// Time between two reads.
 const PAUSE: Duration = Duration::from_millis(200);
