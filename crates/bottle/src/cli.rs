@@ -9,8 +9,8 @@ use shell::terminal::hide;
 
 use crate::PROGRAM;
 use crate::commands::{
-    destroy, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance, serve,
-    start,
+    destroy, diff, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance,
+    serve, start,
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::End;
@@ -43,6 +43,9 @@ enum BottleCommand {
     /// List bottles
     List,
     Logs(logs::LogsArgs),
+    Diff(diff::DiffArgs),
+    Apply(diff::ApplyArgs),
+    Checkout(diff::CheckoutArgs),
     Exec(exec::ExecArgs),
     /// Show what this machine offers, which backend would be used and why, and whether forge and models answer
     Doctor,
@@ -91,6 +94,9 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         BottleCommand::Destroy(args) => destroy::cmd_destroy(ui, &args),
         BottleCommand::List => list::cmd_list(ui),
         BottleCommand::Logs(args) => logs::cmd_logs(ui, &args),
+        BottleCommand::Diff(args) => diff::cmd_diff(ui, &args),
+        BottleCommand::Apply(args) => diff::cmd_apply(ui, &args),
+        BottleCommand::Checkout(args) => diff::cmd_checkout(ui, &args),
         BottleCommand::Exec(args) => exec::cmd_exec(ui, args),
         BottleCommand::Doctor => doctor::cmd_doctor(ui),
         BottleCommand::Agent(command) => manifest::cmd_manifest(ui, ManifestKind::Agents, &command),

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub(crate) mod destroy;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod freeze;

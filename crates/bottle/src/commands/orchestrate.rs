@@ -12,6 +12,7 @@ use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
 use crate::flow::issue_row::open_store;
+use crate::flow::observe::BaseRequest;
 use crate::flow::open::{self, PromptRequest, StartRequest};
 use crate::rules::forge_env::ForgeEnv;
 
@@ -88,7 +89,8 @@ pub(crate) fn cmd_orchestrate(ui: &Ui, command: OrchestrateCommand) -> Outcome {
 fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
     let OrchestrateStartArgs { agent, bottles, prompt, label, backend } = args;
     let (access, run) = read_request(ui, &prompt, backend)?;
-    let request = StartRequest { agent, bottles, label, repo: None, run };
+    let request =
+        StartRequest { agent, bottles, label, repo: None, base: BaseRequest::default(), run };
     with_home(ui, async |context| open::start(context, request, Some(access)).await)
 }
 

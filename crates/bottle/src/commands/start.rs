@@ -10,6 +10,7 @@ use shell::Ui;
 use super::{read_prompt, with_home};
 use crate::exit::{Failure, Outcome};
 use crate::flow::context::RunContext;
+use crate::flow::observe::BaseRequest;
 use crate::flow::open::{self, PromptRequest, StartRequest};
 
 /// Message of both commands without a terminal.
@@ -19,6 +20,7 @@ const START_EXAMPLES: &str = "Examples:
   bot-bottle agent new worker                             write a manifest to begin with
   bot-bottle start worker                                 sit at the agent's own interface
   bot-bottle start worker --headless --prompt @task.md    let it work by itself
+  bot-bottle start worker --with-changes                  with what is not committed yet
   git diff | bot-bottle start worker --headless --prompt - --label review";
 
 const RESUME_EXAMPLES: &str = "Examples:
@@ -30,8 +32,8 @@ const RESUME_EXAMPLES: &str = "Examples:
 ///
 /// Without --headless the agent shows its own interface on this terminal and gets the keys; --prompt is then its first
 /// message, and may be left out. With --headless it works on --prompt by itself. Either way it works in a sealed copy of
-/// the checkout, and what it commits is taken out and judged when it ends. Returns the agent's status, or 125 if the
-/// failure is not the agent's.
+/// the checkout's HEAD, and what it commits is taken out and judged when it ends: look at it with `bot-bottle diff`, take it
+/// with `bot-bottle apply` or `bot-bottle checkout`. Returns the agent's status, or 125 if the failure is not the agent's.
 #[derive(Debug, Args)]
 #[command(after_help = START_EXAMPLES)]
 pub(crate) struct StartArgs {
@@ -55,12 +57,18 @@ pub(crate) struct StartArgs {
     /// The checkout to work on [default: the one around the current folder]
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
+    /// What to start from: a branch, a commit, or origin/BRANCH, which is fetched first [default: HEAD of the checkout]
+    #[arg(long, value_name = "REF")]
+    base: Option<String>,
+    /// Take the uncommitted changes of the checkout along, as one more commit; files that git ignores stay out
+    #[arg(long)]
+    with_changes: bool,
 }
 
 /// Resume a frozen bottle: at your terminal, or headless with one more prompt
 ///
 /// The workspace, the agent's files and, where the agent can, its conversation are those of the last run; what is new
-/// at origin is brought in first. Returns the agent's status, or 125 if the failure is not the agent's.
+/// in the branch that the bottle started from is brought in first. Returns the agent's status, or 125 if the failure is not the agent's.
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeBottleArgs {
@@ -78,9 +86,11 @@ pub(crate) struct ResumeBottleArgs {
 }
 
 pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
-    let StartArgs { agent, bottles, headless, prompt, label, backend, repo } = args;
+    let StartArgs { agent, bottles, headless, prompt, label, backend, .. } = args;
+    let (repo, base) =
+        (args.repo, BaseRequest { base: args.base, with_changes: args.with_changes });
     let run = read_request(ui, headless, prompt.as_deref(), backend)?;
-    let request = StartRequest { agent, bottles, label, repo, run };
+    let request = StartRequest { agent, bottles, label, repo, base, run };
     let start = async |context: RunContext<'_>| open::start(context, request, None).await;
     with_home(ui, start).map_err(Failure::headless)
 }

@@ -17,7 +17,7 @@ use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
 use super::home::Home;
-use super::observe::Source;
+use super::observe::{Base, Source};
 use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::slug::next_slug;
@@ -44,6 +44,8 @@ pub(crate) struct Record {
     /// The checkout that it was made from.
     pub(crate) repo: PathBuf,
     pub(crate) base_branch: BranchName,
+    #[serde(default)]
+    pub(crate) base_source: BaseSource,
     /// The bottle's own branch, in the workspace and at origin.
     pub(crate) branch: BranchName,
     /// The commit that the bottle began with.
@@ -72,6 +74,29 @@ pub(crate) enum WorkspaceState {
     SetUp,
 }
 
+/// Place where the base of a bottle comes from, and where a resumed one looks for new commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BaseSource {
+    /// A branch at origin.
+    #[default]
+    Origin,
+    /// A branch of the checkout.
+    Branch,
+    /// One commit of the checkout, without a branch that moves.
+    Commit,
+}
+
+impl BaseSource {
+    /// Name under which the agent finds a branch of this place.
+    pub(crate) fn name_of(self, branch: &BranchName) -> String {
+        match self {
+            Self::Origin => format!("origin/{branch}"),
+            Self::Branch | Self::Commit => format!("checkout/{branch}"),
+        }
+    }
+}
+
 /// Conversation of an agent that can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Session {
@@ -84,11 +109,10 @@ pub(crate) struct Session {
 pub(crate) type NamedBottle = (String, Result<(Bottle, Record), Failure>);
 
 impl Record {
-    /// The record of a bottle without a run; `origin` is the base branch and its commit.
     pub(crate) fn new(
         bottle: &Bottle,
         source: &Source,
-        (base_branch, base): (BranchName, Sha),
+        base: Base,
         agent: String,
         bottles: Vec<String>,
         backend: BackendKind,
@@ -102,10 +126,11 @@ impl Record {
             bottles,
             created_at: host::clock::now(),
             repo: source.root.clone(),
-            base_branch,
+            base_branch: base.branch,
+            base_source: base.source,
             branch: BranchName::parse(&branch).or_exit(BottleExit::Internal)?,
-            known_base: base.clone(),
-            base,
+            known_base: base.known,
+            base: base.commit,
             published: None,
             pull: None,
             pull_title: None,

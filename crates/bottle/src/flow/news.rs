@@ -9,6 +9,7 @@ use engine::run::Product;
 use guest::BOX_DIR;
 use model::id::Sha;
 
+use super::bottle::BaseSource;
 use super::run::BottleRun;
 use crate::exit::{Failure, OrGeneral};
 
@@ -22,7 +23,7 @@ impl BottleRun<'_> {
         if !pins.base_is_new && !pins.branch_is_new {
             return Ok(None);
         }
-        self.context.ui.phase("rehydrate", "bringing in what happened at origin since");
+        self.context.ui.phase("rehydrate", "bringing in what is new since");
         let name = format!("bring-{}", self.run.dir.next_box("bring"));
         let layout = self.run.layout(&name, BRING_SECS).map_err(Self::failure)?;
         let folder = layout.box_dir.join("guest/news");
@@ -54,12 +55,10 @@ impl BottleRun<'_> {
             "set -e\ncd /workspace\nfor pack in {BOX_DIR}/news/*.pack; do\n  \
              [ -e \"$pack\" ] || continue\n  git index-pack --stdin < \"$pack\" > /dev/null\ndone\n"
         );
-        let point = |branch: &str, sha: &Sha| {
-            format!("git update-ref 'refs/remotes/origin/{branch}' {sha}\n")
-        };
-        line += &point(pins.base_branch.as_str(), &pins.base);
+        let point = |name: &str, sha: &Sha| format!("git update-ref 'refs/remotes/{name}' {sha}\n");
+        line += &point(&pins.base_source.name_of(&pins.base_branch), &pins.base);
         if pins.branch_is_new {
-            line += &point(pins.branch.as_str(), &pins.start);
+            line += &point(&BaseSource::Origin.name_of(&pins.branch), &pins.start);
         }
         line
     }

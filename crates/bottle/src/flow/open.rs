@@ -10,16 +10,16 @@ use engine::terminal::TerminalPlan;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
 use model::exit::BottleExit;
-use model::id::{BranchName, ProjectName, RunId};
+use model::id::{ProjectName, RunId};
 use orchestrator_db::BottleStep;
 use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
-use super::bottle::{Bottle, BottleState, Record, WorkspaceState};
+use super::bottle::{BaseSource, Bottle, BottleState, Record, WorkspaceState};
 use super::context::RunContext;
 use super::issue_row;
 use super::mounts::check_mounts;
-use super::observe::Source;
+use super::observe::{BaseRequest, Source};
 use super::recover::{freeze_if_idle, recover};
 use super::resolve::{ResolvedBottle, resolve_bottle};
 use super::run::BottleRun;
@@ -39,6 +39,7 @@ pub(crate) struct StartRequest {
     pub(crate) bottles: Vec<String>,
     pub(crate) label: Option<String>,
     pub(crate) repo: Option<PathBuf>,
+    pub(crate) base: BaseRequest,
     pub(crate) run: PromptRequest,
 }
 
@@ -67,7 +68,7 @@ pub(crate) async fn start(
     access: Option<ForgeAccess>,
 ) -> Outcome {
     let RunContext { ui, home, .. } = context;
-    let StartRequest { agent, bottles, label, repo, run } = request;
+    let StartRequest { agent, bottles, label, repo, base, run } = request;
     let manifest = home.load_agent(&agent)?;
     let assignment = match &access {
         Some(access) => {
@@ -83,20 +84,17 @@ pub(crate) async fn start(
         Some(repo) => repo,
         None => host::env::current_dir().or_exit(BottleExit::Usage)?,
     };
-    ui.phase("observe", "fetching origin");
-    let source = Source::fetch(home, &dir, access.as_ref()).await?;
+    let source = Source::find(&dir, access.as_ref()).await?;
+    let base = match &access {
+        Some(_) => source.base_at_origin(ui, home, None).await?,
+        None => source.choose_base(ui, home, &base).await?,
+    };
     let label = label.unwrap_or_else(|| match &access {
         Some(access) => format!("{agent}-issue-{}", access.env.issue),
         None => agent.clone(),
     });
-    let base_branch = source.base_branch().await?;
-    let base = source
-        .tip(&base_branch)
-        .await?
-        .ok_or_else(|| Failure::usage(format!("origin's branch '{base_branch}' is not there")))?;
     let bottle = Bottle::create(home, &label)?;
-    let origin = (base_branch, base);
-    let mut record = Record::new(&bottle, &source, origin, agent, bottles, resolved.choice.kind)?;
+    let mut record = Record::new(&bottle, &source, base, agent, bottles, resolved.choice.kind)?;
     record.forge = access.as_ref().map(|access| access.env.clone());
     record.pull = assignment.as_ref().and_then(|assignment| assignment.pull);
     if let Some(access) = &access
@@ -173,8 +171,10 @@ pub(crate) async fn resume(
         }
         None => None,
     };
-    ui.phase("observe", "fetching origin");
-    let source = Source::fetch(home, &record.repo, access.as_ref()).await?;
+    let source = Source::find(&record.repo, access.as_ref()).await?;
+    if record.base_source == BaseSource::Origin {
+        source.fetch(ui, home).await?;
+    }
     issue_row::step(home, &record, BottleStep::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
@@ -254,10 +254,9 @@ impl RunBuilder<'_> {
             // The user at the terminal begins; new commits are in the workspace, under their refs.
             return String::new();
         }
-        let name = |branch: &BranchName| format!("origin/{branch}");
         let news = BranchChanges {
-            base: pins.base_is_new.then(|| name(&pins.base_branch)),
-            branch: pins.branch_is_new.then(|| name(&pins.branch)),
+            base: pins.base_is_new.then(|| pins.base_source.name_of(&pins.base_branch)),
+            branch: pins.branch_is_new.then(|| BaseSource::Origin.name_of(&pins.branch)),
         };
         let forge = self.access.as_ref().zip(self.assignment.as_ref());
         render_prompt(&BottlePrompt {

@@ -157,7 +157,7 @@ impl Product for BottleRun<'_> {
         let options = WorkspaceOptions {
             branch: pins.branch.clone(),
             base: pins.base.clone(),
-            others: vec![(format!("origin/{}", pins.base_branch), pins.base.clone())],
+            others: vec![(pins.base_source.name_of(&pins.base_branch), pins.base.clone())],
             owner: BoxUser::of_caller(),
             merge: None,
         };
@@ -274,7 +274,7 @@ impl Product for BottleRun<'_> {
             access,
             log: &self.run.operations().or_general()?,
             redactor: &self.run.redactor,
-            url: &self.source.url,
+            url: self.source.push_url()?,
             title_before: self.record.pull_title.as_deref(),
         };
         let (sent, transient) = publisher.publish(&repo, &self.run.record, &tip).await?;

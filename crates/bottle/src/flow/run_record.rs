@@ -8,7 +8,7 @@ use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 use sidecar::DoneEvent;
 
-use super::bottle::Record;
+use super::bottle::{BaseSource, Record};
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
@@ -67,6 +67,8 @@ impl ProductRecord for BottleRunPart {
 pub(crate) struct BottlePins {
     pub(crate) branch: BranchName,
     pub(crate) base_branch: BranchName,
+    #[serde(default)]
+    pub(crate) base_source: BaseSource,
     /// Commit that the result must contain: of the published branch, or else the bottle's first one.
     pub(crate) start: Sha,
     pub(crate) base: Sha,
@@ -80,6 +82,7 @@ impl BottlePins {
         Self {
             branch: record.branch.clone(),
             base_branch: record.base_branch.clone(),
+            base_source: record.base_source,
             start: record.base.clone(),
             base: record.base.clone(),
             base_is_new: false,

@@ -5,6 +5,7 @@ use serde_json::json;
 use shell::Ui;
 
 use super::run_record::BottleRunRecord;
+use crate::rules::judge::Verdict;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
     ui.result("bottle", meta.slug.as_str());
@@ -32,10 +33,17 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
             }
         }
         (None, Some(tip)) => {
-            let name = format!("refs/bottle/{}/{}", meta.run, meta.pins.branch);
-            let message =
-                format!("{} is kept; git fetch {} {name}", tip.short(), dir.repo().display());
-            ui.result("commits", &message);
+            let slug = &meta.slug;
+            let take = match &meta.verdict {
+                Some(Verdict::Publish) => {
+                    format!(
+                        "; take it with: bot-bottle apply {slug}, or bot-bottle checkout {slug}"
+                    )
+                }
+                _ => String::new(),
+            };
+            let kept = format!("{} is kept; look at it with: bot-bottle diff {slug}", tip.short());
+            ui.result("commits", &format!("{kept}{take}"));
         }
         (None, None) => {}
     }

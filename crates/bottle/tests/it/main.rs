@@ -4,6 +4,7 @@
 mod abuse;
 mod agents;
 mod chaos;
+mod checkout;
 mod chunks;
 mod crash;
 mod docker;

@@ -53,6 +53,16 @@ impl Git {
     }
 }
 
+impl SealedRepo {
+    /// Returns the whole patch from one commit to another, with binary files, as `git apply` takes it.
+    pub async fn whole_patch(&self, from: &Sha, to: &Sha) -> Result<Vec<u8>, GitError> {
+        let words = "diff-tree -r -p --binary --full-index --no-renames --no-ext-diff --no-textconv \
+            --ignore-submodules=all --no-color --end-of-options";
+        let call = GitCall::new(argv_with(words, [from.as_str(), to.as_str(), "--"]));
+        Ok(self.git.query(call).await?.stdout)
+    }
+}
+
 /// Builds the arguments. Submodules must be listed whatever `.gitmodules` says about ignoring them.
 fn argv_entries(from: &Sha, to: &Sha) -> Vec<OsString> {
     let words = "diff-tree -r -z --no-renames --no-ext-diff --no-textconv \

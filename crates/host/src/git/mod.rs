@@ -13,6 +13,7 @@ mod ancestry;
 mod blob;
 mod bundle;
 mod call;
+mod checkout;
 mod diff;
 mod entry;
 mod forecast;

@@ -1,4 +1,4 @@
-//! The user's own repository: read from and fetched into, never checked out, committed to or cleaned.
+//! The user's own repository: read from and fetched into. Its checkout changes only where the user asks for it.
 
 use std::ffi::OsStr;
 use std::ops::Deref;

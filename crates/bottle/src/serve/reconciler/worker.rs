@@ -19,6 +19,7 @@ use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::end::{Loss, destroy};
+use crate::flow::observe::BaseRequest;
 use crate::flow::open::{self, PromptRequest, RunClaim, StartRequest};
 use crate::flow::recover::{freeze_if_idle, recover};
 use crate::flow::run_record::load_run;
@@ -178,6 +179,7 @@ async fn start_request(
         bottles,
         label: None,
         repo: Some(repo.source(&service.home).await?),
+        base: BaseRequest::default(),
         run: prompt_request(service, work, START_PROMPT),
     })
 }

@@ -364,7 +364,7 @@ fn an_agent_that_is_blocked() {
     run         [ROOT]/home/.bot-bottle/cellar/worker-issue-1/runs/worker-issue-1_[STAMP]
     done        blocked: which flow is meant?
     verdict     not finished: the agent waits for a person
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/worker-issue-1/runs/worker-issue-1_[STAMP]/repo.git refs/bottle/worker-issue-1_[STAMP]/bot-bottle/worker-issue-1
+    commits     [SHA] is kept; look at it with: bot-bottle diff worker-issue-1
     --- stderr
       alice/hooks#1, organisation 'bot-bottle'
     > fetching origin

@@ -84,8 +84,14 @@ fn a_frozen_bottle_has_nothing_to_end() {
 #[test]
 fn the_log_of_a_frozen_bottle() {
     let Some(person) = with_frozen() else { return };
-    insta::assert_snapshot!(transcript(&person, &[&["logs", "plain"]]), @r#"
+    insta::assert_snapshot!(transcript(&person, &[&["logs", "plain"], &["logs", "plain", "--json"]]), @r#"
     $ bot-bottle logs plain
+    status: 0
+    --- stdout
+      ran `echo work >> work.txt && git add -A && git commit -qm 'do the work'`
+    --- stderr
+
+    $ bot-bottle logs plain --json
     status: 0
     --- stdout
     {"type":"step","index":0,"kind":"run","detail":"echo work >> work.txt && git add -A && git commit -qm 'do the work'"}
@@ -142,9 +148,8 @@ fn a_bottle_is_resumed() {
     bottle      plain
     run         [ROOT]/home/.bot-bottle/cellar/plain/runs/plain_[STAMP]
     verdict     the work holds
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/plain/runs/plain_[STAMP]/repo.git refs/bottle/plain_[STAMP]/bot-bottle/plain
+    commits     [SHA] is kept; look at it with: bot-bottle diff plain; take it with: bot-bottle apply plain, or bot-bottle checkout plain
     --- stderr
-    > fetching origin
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
     > verifying against the pinned commits
@@ -257,9 +262,7 @@ fn a_destroyed_bottle() {
     $ bot-bottle logs plain
     status: 0
     --- stdout
-    {"type":"step","index":0,"kind":"run","detail":"echo work >> work.txt && git add -A && git commit -qm 'do the work'"}
-    {"type":"step-done","index":0,"status":0,"ms":…
-    {"type":"result","status":0}
+      ran `echo work >> work.txt && git add -A && git commit -qm 'do the work'`
     --- stderr
     "#);
 }
@@ -275,7 +278,6 @@ fn a_second_bottle_of_the_same_name() {
     run         [ROOT]/home/.bot-bottle/cellar/plain-2/runs/plain-2_[STAMP]
     verdict     no new commits
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box

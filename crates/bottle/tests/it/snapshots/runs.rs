@@ -26,9 +26,8 @@ fn one_commit() {
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     the work holds
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]/repo.git refs/bottle/run_[STAMP]/bot-bottle/run
+    commits     [SHA] is kept; look at it with: bot-bottle diff run; take it with: bot-bottle apply run, or bot-bottle checkout run
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -42,7 +41,6 @@ fn one_commit_as_events() {
     insta::assert_snapshot!(shown, @r#"
     status: 0
     --- stdout
-    {"event":"phase","phase":"observe","text":"fetching origin"}
     {"event":"phase","phase":"prepare","text":"copying the repository into a workspace of its own"}
     {"event":"phase","phase":"launch","text":"starting scripted in a sealed bwrap box, 1800 s"}
     {"event":"progress","kind":"tool","text":"run: echo work >> work.txt && git add -A && git commit -qm 'do the work'"}
@@ -65,7 +63,6 @@ fn no_commits() {
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     no new commits
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -83,7 +80,6 @@ fn an_agent_that_fails() {
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     not finished: status 7
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -97,7 +93,6 @@ fn an_agent_that_fails_as_events() {
     insta::assert_snapshot!(shown, @r#"
     status: 7
     --- stdout
-    {"event":"phase","phase":"observe","text":"fetching origin"}
     {"event":"phase","phase":"prepare","text":"copying the repository into a workspace of its own"}
     {"event":"phase","phase":"launch","text":"starting scripted in a sealed bwrap box, 1800 s"}
     {"event":"progress","kind":"tool","text":"run: exit 7"}
@@ -119,9 +114,8 @@ fn a_commit_in_another_name() {
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     not to be published: not by the box's own identity: [SHA] by Eve <eve@example.com>
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]/repo.git refs/bottle/run_[STAMP]/bot-bottle/run
+    commits     [SHA] is kept; look at it with: bot-bottle diff run
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -139,9 +133,8 @@ fn a_commit_to_a_protected_path() {
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     not to be published: protected path: .github/workflows/ci.yml
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]/repo.git refs/bottle/run_[STAMP]/bot-bottle/run
+    commits     [SHA] is kept; look at it with: bot-bottle diff run
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -163,9 +156,8 @@ fn a_commit_with_a_secret() {
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     not to be published: built-in found 1 secret: [SHA]: key=***
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]/repo.git refs/bottle/run_[STAMP]/bot-bottle/run
+    commits     [SHA] is kept; look at it with: bot-bottle diff run
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -184,9 +176,8 @@ fn a_link_that_leads_out() {
     bottle      run
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     not to be published: a link leads out of the tree: link
-    commits     [SHA] is kept; git fetch [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]/repo.git refs/bottle/run_[STAMP]/bot-bottle/run
+    commits     [SHA] is kept; look at it with: bot-bottle diff run
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 1800 s
     > importing the agent's commits from the box
@@ -206,7 +197,6 @@ fn an_agent_that_runs_out_of_time() {
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     not finished: out of time
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > starting scripted in a sealed bwrap box, 2 s
     > importing the agent's commits from the box
@@ -226,7 +216,6 @@ fn a_set_up_that_fails() {
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     the bottle's set-up failed: exited: no such tool
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > running the set-up in a box
     ");
@@ -244,7 +233,6 @@ fn a_program_that_the_box_lacks() {
     run         [ROOT]/home/.bot-bottle/cellar/run/runs/run_[STAMP]
     verdict     the bottle's set-up failed: exited: missing in the box: no-such-program
     --- stderr
-    > fetching origin
     > copying the repository into a workspace of its own
     > running the set-up in a box
     ");
@@ -294,14 +282,12 @@ fn starts_that_cannot_begin() {
     status: 125
     --- stdout
     --- stderr
-    > fetching origin
     error: [ROOT]/work is not inside a git repository; run bot-bottle in a checkout, or name one with --repo
 
     $ bot-bottle start worker --headless --prompt x --repo /nowhere --backend bwrap
     status: 125
     --- stdout
     --- stderr
-    > fetching origin
     error: no git repository at /nowhere
     hint: run bot-bottle in a checkout, or name one with --repo
     ");

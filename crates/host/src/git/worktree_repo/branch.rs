@@ -39,6 +39,18 @@ impl WorktreeRepo {
         self.resolve_commit(&branch.full_ref()).await
     }
 
+    /// Creates a branch; if there is one of this name, git fails and nothing changes.
+    pub async fn create_branch(
+        &self,
+        branch: &BranchName,
+        at: &Sha,
+        reason: &str,
+    ) -> Result<(), GitError> {
+        // No old value means that there must be none.
+        let values = [reason, "--end-of-options", &branch.full_ref(), at.as_str(), ""];
+        self.git().run(argv_with("update-ref -m", values)).await
+    }
+
     /// Moves a branch from its expected tip; if its tip differs, git fails and nothing changes.
     pub async fn move_branch(
         &self,

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
-use crate::flow::bottle::{Bottle, BottleState, Record, VERSION, WorkspaceState};
+use crate::flow::bottle::{BaseSource, Bottle, BottleState, Record, VERSION, WorkspaceState};
 use crate::flow::home::Home;
 use crate::flow::run_record::BottleRunRecord;
 use crate::rules::forge_env::ForgeEnv;
@@ -179,6 +179,7 @@ impl Stage {
             created_at: host::clock::now() - SignedDuration::from_hours(5),
             repo: self.dir.path().to_path_buf(),
             base_branch: branch("main"),
+            base_source: BaseSource::default(),
             branch: branch(&format!("bot-bottle/{slug}")),
             base: sha("a"),
             known_base: sha("a"),
