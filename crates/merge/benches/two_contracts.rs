@@ -8,6 +8,7 @@ use host::git::{CommitDraft, GitIdentity, NewEntry, ObjectFormat, SealedRepo, Tr
 use jiff::Timestamp;
 use merge::account::{DropRules, judge_account, observe_account};
 use merge::contract::{ContractBounds, ContractEnds, judge_contract, observe_contract};
+use merge::entry::MergeChanges;
 use merge::pattern::PathPatterns;
 use testkit::Repo;
 use testkit::measure::{compare, time};
@@ -24,8 +25,12 @@ fn main() {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("host.git");
-    let (repo, ends) = runtime.block_on(make_merge(&path));
-    let ours = || time(|| runtime.block_on(judge(&repo, &ends)));
+    let (_, ends) = runtime.block_on(make_merge(&path));
+    // A repository that was just opened knows no merge.
+    let ours = || {
+        let repo = SealedRepo::open(&path, ObjectFormat::Sha1);
+        time(|| runtime.block_on(judge(&repo, &ends)))
+    };
     let git = || diff_pairs(&path, &ends);
     let comparison = compare(ROUNDS, ours, git);
     let name = format!("contract and account of {FILES} changed files");
@@ -36,8 +41,9 @@ async fn judge(repo: &SealedRepo, ends: &ContractEnds) {
     let bounds = ContractBounds::default();
     let none = PathPatterns::default();
     let rules = DropRules::default();
-    let account = observe_account(repo, ends, &rules, bounds);
-    let facts = observe_contract(repo, ends, &none, bounds);
+    let changes = MergeChanges::new(repo, ends);
+    let account = observe_account(&changes, &rules, bounds);
+    let facts = observe_contract(&changes, &none, bounds);
     let (account, mut facts) = tokio::try_join!(account, facts).expect("observed");
     facts.refine(&account, &rules);
     let contract = judge_contract(&facts);

@@ -1,12 +1,56 @@
-//! Entries of trees on both ends of a change, and the contents of many of them.
+//! Entries of trees on both ends of a change, and the contents of many of them. The lists of changes that a merge is judged
+//! by are observed once and handed to all judges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{ChangedEntry, GitError, SealedRepo, TreeEntry};
 use model::id::Sha;
+use tokio::sync::OnceCell;
+
+use crate::contract::ContractEnds;
 
 const MODE_KIND: u32 = 0o170_000;
 const MODE_FILE: u32 = 0o100_000;
+
+/// A result and the changes that it is judged by. The first judge that needs the lists asks git for them.
+#[derive(Debug)]
+pub struct MergeChanges<'a> {
+    pub(crate) repo: &'a SealedRepo,
+    pub(crate) ends: &'a ContractEnds,
+    lists: OnceCell<ChangeLists>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ChangeLists {
+    /// From the merge base to the fork.
+    pub(crate) fork: ByPath,
+    /// From the merge base to upstream.
+    pub(crate) upstream: ByPath,
+    /// From the fork to the result.
+    pub(crate) result: ByPath,
+}
+
+impl<'a> MergeChanges<'a> {
+    pub fn new(repo: &'a SealedRepo, ends: &'a ContractEnds) -> Self {
+        Self { repo, ends, lists: OnceCell::new() }
+    }
+
+    pub(crate) async fn lists(&self) -> Result<&ChangeLists, GitError> {
+        self.lists.get_or_try_init(|| self.observe()).await
+    }
+
+    async fn observe(&self) -> Result<ChangeLists, GitError> {
+        let ContractEnds { merge_base, base, upstream, tip } = self.ends;
+        // Git answers independent questions side by side.
+        let (fork, upstream, result) = tokio::try_join!(
+            self.repo.changed_entries(merge_base, base),
+            self.repo.changed_entries(merge_base, upstream),
+            self.repo.changed_entries(base, tip)
+        )?;
+        let [fork, upstream, result] = [fork, upstream, result].map(by_path);
+        Ok(ChangeLists { fork, upstream, result })
+    }
+}
 
 /// Changes by their paths.
 pub(crate) type ByPath = BTreeMap<Vec<u8>, ChangedEntry>;
@@ -39,13 +83,5 @@ pub(crate) async fn read_small(
     cap: usize,
 ) -> Result<BTreeMap<Sha, Vec<u8>>, GitError> {
     let ids: Vec<Sha> = ids.into_iter().cloned().collect();
-    if ids.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let sizes = repo.blob_sizes(&ids).await?;
-    let fits = |size: Option<u64>| size.is_some_and(|size| size <= cap as u64);
-    let small: Vec<Sha> =
-        ids.into_iter().zip(sizes).filter(|(_, size)| fits(*size)).map(|(id, _)| id).collect();
-    let blobs = repo.read_blobs(&small, cap).await?;
-    Ok(small.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect())
+    Ok(repo.read_small_blobs(ids, cap).await?.into_iter().collect())
 }

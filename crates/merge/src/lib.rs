@@ -4,6 +4,7 @@
 //! - [`clean`] makes a merge that has no conflicts, or lists the conflicts
 //! - [`rebase`] does the same for a fork that is kept as a stack of commits on top of upstream
 //! - [`contract`] accounts for every change of the fork: kept, superseded, changed or lost
+//! - [`entry`] lists the changes that the judges of a result share
 //! - [`forecast`] previews upstream's commits, files and conflicts
 //! - [`resolver`] resolves conflicts without a model, with a receipt for each, and writes briefs for the rest
 //! - [`own`] lists the files in which the fork differs from its merge base with upstream
@@ -16,7 +17,7 @@
 pub mod account;
 pub mod clean;
 pub mod contract;
-mod entry;
+pub mod entry;
 pub mod forecast;
 pub mod own;
 pub mod path;

@@ -21,8 +21,8 @@ use crate::rules::judge::Verdict;
 
 /// Finish a run whose forklift was killed: wait for its box, import, verify, publish
 ///
-/// A run that is over is shown, with the status that it ended with. One that was refused is judged again with --accept-loss
-/// or --accept-dropped, without an agent.
+/// A run that is over is shown, with the status that it ended with. One that was refused is judged again with --accept-loss,
+/// --accept-dropped or --allow-path, without an agent.
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
     /// The run's name, or the start of it
@@ -38,7 +38,7 @@ pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
     if dir.is_closed() {
         let verdict = final_verdict(&meta);
         if args.accept.is_given() && verdict != Verdict::Publish {
-            return publish_closed(ui, &places, &StoredRun { dir, meta }, args.accept);
+            return publish_closed(ui, &places, &StoredRun { dir, meta }, &args.accept);
         }
         show_end(ui, &dir, &meta, &verdict);
         let is_published = show_later_publication(ui, &places, &dir)?;
@@ -49,7 +49,7 @@ pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
         let repo = find_repo(&meta.fork.path).await?;
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, DEFAULT_WAIT_SECS).await?;
         let mut run = ForkRun::open(ui, &places, dir, repo, cancel)?;
-        run.accept(args.accept);
+        run.accept(&args.accept);
         let outcome = advance(run).await;
         drop(fork_lock);
         outcome

@@ -21,7 +21,7 @@ use crate::flow::show::show_end;
 /// Publish the verified commit of a run that could not be published, without an agent
 ///
 /// Makes a new run that pushes the commit and opens the pull request, with the addresses and the token of today. A run that
-/// was refused is judged again with --accept-loss or --accept-dropped. The old run stays as it is.
+/// was refused is judged again with --accept-loss, --accept-dropped or --allow-path. The old run stays as it is.
 #[derive(Debug, Args)]
 pub(crate) struct PublishArgs {
     /// The run's name, or the start of it
@@ -39,7 +39,7 @@ pub(crate) fn cmd_publish(ui: &Ui, args: &PublishArgs) -> Outcome {
         let message = format!("{id} is not over; finish it with: forklift attach {id}");
         return Err(Failure::usage(message));
     }
-    publish_closed(ui, &places, &StoredRun { dir, meta }, args.accept)
+    publish_closed(ui, &places, &StoredRun { dir, meta }, &args.accept)
 }
 
 /// Publishes the commit of a closed run, in a run of its own. What is published already is shown.
@@ -47,7 +47,7 @@ pub(super) fn publish_closed(
     ui: &Ui,
     places: &ForkliftDirs,
     earlier: &StoredRun,
-    accept: AcceptArgs,
+    accept: &AcceptArgs,
 ) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_machine()?;

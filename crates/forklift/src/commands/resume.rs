@@ -47,9 +47,6 @@ struct EarlierRunArgs {
     /// Additional instruction for the agent
     #[arg(long, value_name = "TEXT")]
     instruction: Option<String>,
-    /// Publish changes of the agent to files that act by themselves at these paths too (repeatable)
-    #[arg(long, value_name = "PATTERN")]
-    allow_path: Vec<String>,
     /// What the scripted agent plays this time
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -84,6 +81,6 @@ fn run_args(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, F
     args.script = resume.script.clone().or(args.script);
     args.accept_loss |= resume.accept.accept_loss;
     args.accept_dropped |= resume.accept.accept_dropped;
-    args.allow_path.extend(resume.allow_path.iter().cloned());
+    args.allow_path.extend(resume.accept.allow_path.iter().cloned());
     Ok(args)
 }

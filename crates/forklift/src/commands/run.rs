@@ -88,19 +88,23 @@ pub(super) async fn begin<'a>(
     };
     let verdict = match unless_stopped::<_, ForkliftExit>(&cancel, starting).await? {
         Start::New => seen.up_to_date.then_some(Verdict::UpToDate),
+        Start::Restart(run) => {
+            ui.note(&format!("the box of {run} was lost with its forklift: a new run starts"));
+            None
+        }
         Start::AwaitReview(verdict) => Some(verdict),
         Start::Finish(run) => {
             let message = format!("finishing {}, which has the same commits", run.dir.id());
             ui.phase("attach", &message);
             let mut run = ForkRun::open(ui, places, run.dir, seen.repo, cancel)?;
-            run.accept(AcceptArgs::of(args));
+            run.accept(&AcceptArgs::of(args));
             return Ok((run, fork_lock));
         }
         Start::Publish(run) => {
             let message = format!("publishing the verified commit of {}", run.dir.id());
             ui.phase("publish", &message);
             let accept = AcceptArgs::default();
-            let dir = create_publish_run(places, &run, &seen.repo, accept).await?;
+            let dir = create_publish_run(places, &run, &seen.repo, &accept).await?;
             return Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock));
         }
     };

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Command, FromArgMatches, ValueEnum};
+use merge::pattern::{PatternError, check_pattern};
 use merge::resolver::decide::{TrustError, TrustThreshold};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
@@ -48,7 +49,8 @@ pub(crate) struct RunArgs {
     #[serde(skip)]
     pub(crate) again: bool,
     /// Publish changes of the agent to CI definitions, git hooks and files that agents or editors obey, at paths that match
-    /// this pattern (repeatable) [default: what FORK.md says, else none]
+    /// this pattern, and judge with its version where such a file defines the check (repeatable) [default: what FORK.md
+    /// says, else none]
     #[arg(long, value_name = "PATTERN")]
     pub(crate) allow_path: Vec<String>,
     /// Merge an upstream that has no history in common with the fork
@@ -128,7 +130,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Findings that do not keep a result from being published.
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AcceptArgs {
     /// Publish although work of the fork was lost
     #[arg(long)]
@@ -136,21 +138,34 @@ pub(crate) struct AcceptArgs {
     /// Publish although changes of upstream were dropped
     #[arg(long)]
     pub(crate) accept_dropped: bool,
+    /// Publish changes of the agent to files that act by themselves at these paths too, and judge with its version where
+    /// such a file defines the check (repeatable)
+    #[arg(long, value_name = "PATTERN", value_parser = parse_pattern)]
+    pub(crate) allow_path: Vec<String>,
 }
 
 impl AcceptArgs {
     pub(crate) fn of(args: &RunArgs) -> Self {
-        Self { accept_loss: args.accept_loss, accept_dropped: args.accept_dropped }
+        Self {
+            accept_loss: args.accept_loss,
+            accept_dropped: args.accept_dropped,
+            allow_path: args.allow_path.clone(),
+        }
     }
 
-    pub(crate) fn is_given(self) -> bool {
-        self.accept_loss || self.accept_dropped
+    pub(crate) fn is_given(&self) -> bool {
+        self.accept_loss || self.accept_dropped || !self.allow_path.is_empty()
     }
 
     /// Adds what is accepted now to what was accepted before.
-    pub(crate) fn apply(self, settings: &mut Settings) {
+    pub(crate) fn apply(&self, settings: &mut Settings) {
         settings.accept_loss |= self.accept_loss;
         settings.accept_dropped |= self.accept_dropped;
+        for pattern in &self.allow_path {
+            if !settings.allow_paths.contains(pattern) {
+                settings.allow_paths.push(pattern.clone());
+            }
+        }
     }
 }
 
@@ -174,6 +189,10 @@ impl Default for RunArgs {
         let bare = Self::augment_args(Command::new("forklift")).try_get_matches_from(["forklift"]);
         bare.and_then(|bare| Self::from_arg_matches(&bare)).expect("no option is required")
     }
+}
+
+fn parse_pattern(text: &str) -> Result<String, PatternError> {
+    check_pattern(text).map(|()| text.to_owned())
 }
 
 fn parse_trust(text: &str) -> Result<f64, TrustError> {

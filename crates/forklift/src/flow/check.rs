@@ -82,10 +82,18 @@ impl ForkRun<'_> {
         let Some(trusted) = self.trusted_check(&repo, tip, line).await? else {
             return Ok(self.check_commit(&repo, CHECKS[0], tip).await?.summary);
         };
+        let (files, allowed) = (trusted.files, trusted.allowed);
+        if trusted.commits.is_empty() {
+            self.ui
+                .note("the agent changed files that define the check, and --allow-path allows it");
+            let summary = self.check_commit(&repo, CHECKS[0], tip).await?.summary;
+            let with_agent_files = summary.clone();
+            self.run.record.check_changed = Some(ChangedCheck { files, allowed, with_agent_files });
+            return Ok(summary);
+        }
         self.ui.note("the agent changed files that define the check: it runs with both versions");
         let with_agent_files = self.check_commit(&repo, CHANGED_CHECK, tip).await?.summary;
-        self.run.record.check_changed =
-            Some(ChangedCheck { files: trusted.files, with_agent_files });
+        self.run.record.check_changed = Some(ChangedCheck { files, allowed, with_agent_files });
         let mut ended = None;
         for (name, commit) in CHECKS.into_iter().zip(&trusted.commits) {
             let summary = self.check_commit(&repo, name, commit).await?.summary;
@@ -205,8 +213,12 @@ impl ForkRun<'_> {
 }
 
 /// Files that define a check, as the fork and upstream have them, in place of the agent's.
+#[derive(Default)]
 pub(super) struct TrustedCheck {
     pub(super) files: Vec<TreePath>,
-    /// The result with these files: with the fork's lines where both sides changed the same ones, then with upstream's.
+    /// Files that a person allowed, so that the agent's version of them stays.
+    pub(super) allowed: Vec<TreePath>,
+    /// The result with these files: with the fork's lines where both sides changed the same ones, then with upstream's. None
+    /// if all files that the agent changed are allowed.
     pub(super) commits: Vec<Sha>,
 }

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use engine::box_dir::BoxDir;
+use engine::launch::{BoxStatus, box_status};
 use engine::publish::Publication;
+use engine::run::Phase;
 use host::git::{RemoteBranch, UserRepo};
 use model::id::{RunId, Sha};
 use run_store::run_dir::{self, RunDir};
@@ -54,6 +57,8 @@ fn is_same_fork(ours: &Fork, theirs: &Fork) -> bool {
 /// Beginning of a run, with the earlier run that it depends on.
 pub(crate) enum Start {
     New,
+    /// A new run, because the box of this one was lost.
+    Restart(RunId),
     Finish(StoredRun),
     Publish(StoredRun),
     AwaitReview(Verdict),
@@ -85,6 +90,7 @@ pub(crate) async fn find_start(
     }
     let choice = choose_start(EarlierFacts {
         is_closed: run.dir.is_closed(),
+        box_is_lost: lost_box(&run)?,
         has_commit: run.meta.tip().is_some() && run.dir.repo().is_dir(),
         is_pushed: sent.is_some_and(|sent| sent.pushed),
         lacks_pull: sent.is_some_and(|sent| sent.problem.is_some()),
@@ -93,12 +99,28 @@ pub(crate) async fn find_start(
     });
     Ok(match choice {
         StartChoice::New => Start::New,
+        StartChoice::Restart => Start::Restart(run.dir.id().clone()),
         StartChoice::Finish => Start::Finish(run),
         StartChoice::Publish => Start::Publish(run),
         StartChoice::AwaitReview => {
             run.verdict_if_awaiting().map_or(Start::New, Start::AwaitReview)
         }
     })
+}
+
+/// Returns whether a box that the run waits for was lost: its shim was killed and left no record of how it ended. Boxes of
+/// later phases do not count: the agent's commits are there by then.
+fn lost_box(run: &StoredRun) -> Result<bool, Failure> {
+    let name = match run.meta.phase {
+        Phase::Prepared => "setup",
+        Phase::SetUp | Phase::Launched => "agent",
+        _ => return Ok(false),
+    };
+    let path = run.dir.path().join("boxes").join(name);
+    if !path.is_dir() {
+        return Ok(false);
+    }
+    Ok(box_status(&BoxDir::new(&path)).or_machine()? == BoxStatus::Orphaned)
 }
 
 /// The branch of a publication as origin has it now; `None` if origin cannot be asked.

@@ -7,6 +7,7 @@ use host::git::{CommitDraft, GitIdentity, OldValue, SealedRepo};
 use merge::account::{DropRules, MergeAccount, observe_account};
 use merge::clean::{Conflict, MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{Contract, ContractBounds, ContractEnds, judge_contract, observe_contract};
+use merge::entry::MergeChanges;
 use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use merge::resolver::decide::TrustThreshold;
@@ -31,6 +32,13 @@ pub(super) enum Integration {
     Done,
     /// The agent has to continue, perhaps from a merge that was begun.
     Rest(Option<Handover>),
+}
+
+/// Accounts of a result.
+pub(super) struct ResultAccounts {
+    pub(super) contract: Contract,
+    pub(super) account: MergeAccount,
+    pub(super) tests: TestAccount,
 }
 
 /// Author of the host's own commits.
@@ -160,21 +168,24 @@ impl ForkRun<'_> {
         self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
     }
 
-    /// The accounts of the fork's own changes and of both sides; `None` for unrelated histories.
+    /// Accounts for the fork's own changes, for both sides and for their tests; for unrelated histories there is nothing to
+    /// account for.
     pub(super) async fn accounts(
         &self,
         repo: &SealedRepo,
         tip: &Sha,
-    ) -> Result<(Option<Contract>, Option<MergeAccount>), Failure> {
-        let Some(ends) = self.ends(repo, tip).await? else { return Ok((None, None)) };
+    ) -> Result<Option<ResultAccounts>, Failure> {
+        let Some(ends) = self.ends(repo, tip).await? else { return Ok(None) };
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
         let bounds = ContractBounds::default();
         let rules = self.drop_rules();
-        let account = observe_account(repo, &ends, &rules, bounds);
-        let facts = observe_contract(repo, &ends, &protected, bounds);
-        let (account, mut facts) = tokio::try_join!(account, facts).or_machine()?;
+        let changes = MergeChanges::new(repo, &ends);
+        let account = observe_account(&changes, &rules, bounds);
+        let facts = observe_contract(&changes, &protected, bounds);
+        let tests = test_names::observe(&changes);
+        let (account, mut facts, tests) = tokio::try_join!(account, facts, tests).or_machine()?;
         facts.refine(&account, &rules);
-        Ok((Some(judge_contract(&facts)), Some(account)))
+        Ok(Some(ResultAccounts { contract: judge_contract(&facts), account, tests }))
     }
 
     /// Paths where the fork's rules, or merges that the resolver learned from, keep one side's version.
@@ -188,16 +199,6 @@ impl ForkRun<'_> {
             }
         }
         known
-    }
-
-    /// The account of the tests of both sides; `None` for unrelated histories.
-    pub(super) async fn account_for_tests(
-        &self,
-        repo: &SealedRepo,
-        tip: &Sha,
-    ) -> Result<Option<TestAccount>, Failure> {
-        let Some(ends) = self.ends(repo, tip).await? else { return Ok(None) };
-        Ok(Some(test_names::observe(repo, &ends).await.or_machine()?))
     }
 
     async fn ends(&self, repo: &SealedRepo, tip: &Sha) -> Result<Option<ContractEnds>, Failure> {

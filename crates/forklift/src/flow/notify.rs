@@ -11,6 +11,7 @@ use shell::Ui;
 use super::record::ForkRunRecord;
 use super::show::verdict_event;
 use crate::rules::judge::Verdict;
+use crate::rules::review::review_points;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -18,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(super) async fn notify(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord) {
     let Some(line) = &meta.settings.notify_cmd else { return };
     let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
-    let text = format!("{}\n", verdict_event(dir, meta, &verdict));
+    let text = format!("{}\n", verdict_event(dir, meta, &verdict, &review_points(meta)));
     let mut spec = CommandSpec::new("/bin/sh").args(["-c", line]).cwd(&meta.fork.path);
     for (name, value) in host::env::vars_os() {
         spec = spec.env(name, value);

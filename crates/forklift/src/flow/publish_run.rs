@@ -22,7 +22,7 @@ use crate::rules::judge::Verdict;
 pub(crate) fn refuse_unpublishable(
     places: &ForkliftDirs,
     run: &StoredRun,
-    accept: AcceptArgs,
+    accept: &AcceptArgs,
 ) -> Result<(), Failure> {
     let StoredRun { dir, meta } = run;
     let id = dir.id();
@@ -57,7 +57,7 @@ pub(crate) async fn create_publish_run(
     places: &ForkliftDirs,
     run: &StoredRun,
     repo: &UserRepo,
-    accept: AcceptArgs,
+    accept: &AcceptArgs,
 ) -> Result<RunDir, Failure> {
     let StoredRun { dir, meta } = run;
     let now = host::clock::now();
@@ -75,6 +75,10 @@ pub(crate) async fn create_publish_run(
     };
     accept.apply(&mut product.settings);
     let is_verified = meta.verdict == Some(Verdict::Publish);
+    if !is_verified {
+        // The check is run again.
+        (product.check, product.check_changed) = (None, None);
+    }
     let record = ForkRunRecord {
         run: new.id().clone(),
         phase: if is_verified { Phase::Checked } else { Phase::Imported },
@@ -113,7 +117,7 @@ impl ForkRun<'_> {
     }
 
     /// Accepts findings in a run that is not closed. A verdict that they led to is made again.
-    pub(crate) fn accept(&mut self, accept: AcceptArgs) {
+    pub(crate) fn accept(&mut self, accept: &AcceptArgs) {
         if !accept.is_given() {
             return;
         }

@@ -70,7 +70,10 @@ pub(crate) struct ForkRecord {
 pub(crate) struct ChangedCheck {
     /// Files that define the check and are not as the fork and upstream have them.
     pub(crate) files: Vec<TreePath>,
-    /// Exit with the agent's files. The exit with those of the fork and upstream decides.
+    /// Such files that a person allowed, so that the agent's version of them counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowed: Vec<TreePath>,
+    /// Exit with the agent's files. The exit with those of the fork and upstream decides, except for allowed files.
     pub(crate) with_agent_files: BoxCommandSummary,
 }
 

@@ -255,8 +255,12 @@ impl Product for ForkRun<'_> {
     }
 
     async fn inspect(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Failure> {
-        (self.run.record.contract, self.run.record.account) = self.accounts(repo, tip).await?;
-        self.run.record.tests = self.account_for_tests(repo, tip).await?;
+        let accounts = self.accounts(repo, tip).await?;
+        let record = &mut self.run.record;
+        (record.contract, record.account, record.tests) = match accounts {
+            Some(it) => (Some(it.contract), Some(it.account), Some(it.tests)),
+            None => (None, None, None),
+        };
         self.compare_with_resolver(repo, tip).await
     }
 

@@ -8,12 +8,15 @@ use shell::Ui;
 use super::record::ForkRunRecord;
 use crate::rules::STUCK_FILE;
 use crate::rules::check_text::check_words;
-use crate::rules::judge::Verdict;
+use crate::rules::judge::{Verdict, held_changes, objections};
 use crate::rules::review::{ReviewPoint, review_points};
 use crate::rules::words::counted;
 
 /// Lines of the agent's note or of a command's output that are shown.
 const LINES_SHOWN: usize = 20;
+
+/// Paths that the next command names.
+const PATHS_NAMED: usize = 4;
 
 /// Points that are shown; more are counted.
 const POINTS_SHOWN: usize = 10;
@@ -70,16 +73,13 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
         ));
     }
     if let Some(changed) = &meta.check_changed {
-        let files: Vec<String> =
-            changed.files.iter().take(POINTS_SHOWN).map(ToString::to_string).collect();
+        let files = changed.files.iter().chain(&changed.allowed).take(POINTS_SHOWN);
+        let files: Vec<String> = files.map(ToString::to_string).collect();
         let how = check_words(&changed.with_agent_files);
         let files = files.join(", ");
         ui.note(&format!(
             "the agent changed files that define the check ({files}); with its files it {how}"
         ));
-    }
-    for who in meta.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
-        ui.note(&format!("commit not by the box's own identity: {who}"));
     }
     for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
         let Some(command) = command.as_ref().filter(|command| !command.passed()) else { continue };
@@ -88,7 +88,7 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
         show_quoted(ui, command.tail.lines().skip(skipped));
     }
     // The last event of a run.
-    ui.event("verdict", &verdict_event(dir, meta, verdict));
+    ui.event("verdict", &verdict_event(dir, meta, verdict, &points));
 }
 
 /// Shows what needs a look, worst first.
@@ -107,14 +107,38 @@ fn show_points(ui: &Ui, points: &[ReviewPoint]) {
 }
 
 /// Flags of the command that publishes a closed run later; `None` if there is nothing to publish.
-fn flags_to_publish(meta: &ForkRunRecord, verdict: &Verdict) -> Option<&'static str> {
+fn flags_to_publish(meta: &ForkRunRecord, verdict: &Verdict) -> Option<String> {
     let sent = meta.publication.as_ref();
     match verdict {
-        Verdict::Publish if sent.is_some_and(|sent| sent.problem.is_some()) => Some(""),
-        Verdict::WorkLost | Verdict::TestsLost { .. } => Some(" --accept-loss"),
-        Verdict::UpstreamDropped { .. } => Some(" --accept-dropped"),
+        Verdict::Publish if sent.is_some_and(|sent| sent.problem.is_some()) => Some(String::new()),
+        Verdict::WorkLost | Verdict::TestsLost { .. } => Some(" --accept-loss".to_owned()),
+        Verdict::UpstreamDropped { .. } => Some(" --accept-dropped".to_owned()),
+        Verdict::Refused { .. } => {
+            // Other reasons stay whatever is allowed.
+            let evidence = meta.evidence.as_ref()?;
+            let allowed = meta.settings.allowed_paths();
+            let paths = held_changes(evidence, &allowed).map(|change| change.path.clone());
+            let paths: Vec<String> = paths.collect();
+            let allowed = [allowed, paths.clone()].concat();
+            objections(evidence, &allowed).is_empty().then(|| allow_flags(&paths))?
+        }
+        Verdict::CheckFailed { .. } => {
+            let changed = meta.check_changed.as_ref()?;
+            let paths: Vec<String> = changed.files.iter().map(ToString::to_string).collect();
+            changed.with_agent_files.passed().then(|| allow_flags(&paths))?
+        }
         _ => None,
     }
+}
+
+/// Flags that allow these paths; `None` if there are none or many, or if a name means something to a shell or as a pattern.
+fn allow_flags(paths: &[String]) -> Option<String> {
+    let is_plain = |path: &String| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+        path.chars().all(is_plain) && !path.starts_with('-')
+    };
+    let can_be_typed = (1..=PATHS_NAMED).contains(&paths.len()) && paths.iter().all(is_plain);
+    can_be_typed.then(|| paths.iter().map(|path| format!(" --allow-path {path}")).collect())
 }
 
 fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
@@ -124,8 +148,12 @@ fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
 }
 
 /// The verdict for scripts: an event, and the input of the notification command.
-pub(super) fn verdict_event(dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) -> Value {
-    let points = review_points(meta);
+pub(super) fn verdict_event(
+    dir: &RunDir,
+    meta: &ForkRunRecord,
+    verdict: &Verdict,
+    points: &[ReviewPoint],
+) -> Value {
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
         "words": verdict.message_with(points.len(), meta.left_out_by_rule()), "status": meta.exit_status, "publication": meta.publication,

@@ -6,6 +6,7 @@ use host::git::{
     ChangedEntry, CommitDraft, ConflictStage, MergedTree, NewEntry, SealedRepo, TreeEdit,
 };
 use merge::path::TreePath;
+use merge::pattern::PathPatterns;
 use merge::resolver::hunk::Side;
 use merge::three::text::{is_text, lines};
 use merge::three::{Change, Touching, three_way};
@@ -49,22 +50,29 @@ impl ForkRun<'_> {
         let trees = repo.trees_of(std::slice::from_ref(tip)).await.or_machine()?;
         let Some(tree) = trees.into_iter().flatten().next() else { return Ok(None) };
         let blobs = self.read_versions(repo, &files, &merged.stages).await?;
-        let mut commits = Vec::new();
-        let mut replaced = BTreeSet::new();
+        // What FORK.md allows may be published; only a person's own word lets the agent judge itself.
+        let allowed = PathPatterns::new(&self.run.record.settings.allow_paths);
+        let mut trusted = TrustedCheck::default();
         for side in [Side::Ours, Side::Theirs] {
             let edits = files.iter().filter_map(|entry| edit(entry, &merged, side, &blobs));
-            let edits: Vec<TreeEdit> = edits.collect();
-            if edits.is_empty() {
+            let (kept, edits): (Vec<TreeEdit>, Vec<TreeEdit>) =
+                edits.partition(|edit| allowed.matches(&edit.path));
+            if kept.is_empty() && edits.is_empty() {
                 return Ok(None);
             }
-            replaced.extend(edits.iter().map(|edit| TreePath::new(edit.path.as_slice())));
+            add_paths(&mut trusted.allowed, &kept);
+            if edits.is_empty() {
+                (trusted.files, trusted.commits) = (Vec::new(), Vec::new());
+                break;
+            }
+            add_paths(&mut trusted.files, &edits);
             let made = repo.edit_tree(&tree, &edits).await.or_machine()?;
             let commit = self.commit_trusted(repo, &made, tip).await?;
-            if !commits.contains(&commit) {
-                commits.push(commit);
+            if !trusted.commits.contains(&commit) {
+                trusted.commits.push(commit);
             }
         }
-        Ok(Some(TrustedCheck { files: replaced.into_iter().collect(), commits }))
+        Ok(Some(trusted))
     }
 
     /// The merge as git makes it; for unrelated histories, the fork as it was.
@@ -200,6 +208,13 @@ fn trusted_content(
         }
         _ => (mode, content(chosen)),
     }
+}
+
+/// Adds the paths of edits to a sorted list.
+fn add_paths(paths: &mut Vec<TreePath>, edits: &[TreeEdit]) {
+    paths.extend(edits.iter().map(|edit| TreePath::new(edit.path.as_slice())));
+    paths.sort();
+    paths.dedup();
 }
 
 fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], side: Side) -> Vec<u8> {

@@ -15,6 +15,8 @@ pub(crate) enum PullState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EarlierFacts {
     pub(crate) is_closed: bool,
+    /// The box that it waits for ended without a record, so nothing can come of it.
+    pub(crate) box_is_lost: bool,
     /// Its commit is still in its directory.
     pub(crate) has_commit: bool,
     pub(crate) is_pushed: bool,
@@ -30,6 +32,8 @@ pub(crate) struct EarlierFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartChoice {
     New,
+    /// A new run takes the place of the earlier one.
+    Restart,
     /// The earlier run is continued.
     Finish,
     /// The commit of the earlier run is published.
@@ -40,10 +44,17 @@ pub(crate) enum StartChoice {
 
 /// Chooses how to begin. A user who deleted the branch or closed the pull request wants another result.
 pub(crate) fn choose_start(earlier: EarlierFacts) -> StartChoice {
-    let EarlierFacts { is_closed, has_commit, is_pushed, lacks_pull, branch_is_gone, pull } =
-        earlier;
+    let EarlierFacts {
+        is_closed,
+        box_is_lost,
+        has_commit,
+        is_pushed,
+        lacks_pull,
+        branch_is_gone,
+        pull,
+    } = earlier;
     if !is_closed {
-        return StartChoice::Finish;
+        return if box_is_lost { StartChoice::Restart } else { StartChoice::Finish };
     }
     let is_rejected = is_pushed && (branch_is_gone || pull == Some(PullState::Closed));
     match (is_rejected, is_pushed && !lacks_pull) {
@@ -111,6 +122,7 @@ mod tests {
 
     const PUBLISHED: EarlierFacts = EarlierFacts {
         is_closed: true,
+        box_is_lost: false,
         has_commit: true,
         is_pushed: true,
         lacks_pull: false,
@@ -145,6 +157,13 @@ mod tests {
         let killed = EarlierFacts { is_closed: false, is_pushed: false, pull: None, ..PUBLISHED };
         check(killed, StartChoice::Finish);
         check(EarlierFacts { has_commit: false, ..killed }, StartChoice::Finish);
+    }
+
+    #[test]
+    fn a_run_whose_box_is_lost_is_made_again() {
+        let killed = EarlierFacts { is_closed: false, is_pushed: false, pull: None, ..PUBLISHED };
+        let lost = EarlierFacts { box_is_lost: true, has_commit: false, ..killed };
+        check(lost, StartChoice::Restart);
     }
 
     #[test]

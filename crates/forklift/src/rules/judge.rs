@@ -134,12 +134,20 @@ fn judge_import(after: &ResultFacts) -> Verdict {
 /// Items of one kind that a reason names; more are counted.
 const NAMED: usize = 10;
 
+/// Changes to files that act by themselves and that no pattern allows.
+pub(crate) fn held_changes<'a>(
+    evidence: &'a Evidence,
+    allow_paths: &[String],
+) -> impl Iterator<Item = &'a SensitiveChange> {
+    let allowed = PathPatterns::new(allow_paths);
+    evidence.sensitive.iter().filter(move |change| !allowed.matches(change.path.as_bytes()))
+}
+
 /// Objections to publishing.
-fn objections(evidence: &Evidence, allow_paths: &[String]) -> Vec<String> {
+pub(crate) fn objections(evidence: &Evidence, allow_paths: &[String]) -> Vec<String> {
     let note = |path: &&String| *path == STUCK_FILE;
     let notes: Vec<String> = evidence.files_made.iter().filter(note).cloned().collect();
-    let allowed = PathPatterns::new(allow_paths);
-    let held = evidence.sensitive.iter().filter(|change| !allowed.matches(change.path.as_bytes()));
+    let held = held_changes(evidence, allow_paths);
     let held: Vec<String> = held.map(SensitiveChange::message).collect();
     let mut reasons: Vec<String> = [
         name_all("a symbolic link leads out of the tree", &evidence.links_leaving),

@@ -8,6 +8,7 @@ use merge::test_names::TestAccount;
 use serde::Serialize;
 
 use super::conflict_row::{ConflictRow, Decider, conflict_rows};
+use super::judge::Verdict;
 use crate::flow::record::ForkRunRecord;
 
 /// Something in the result that a person has to look at.
@@ -47,6 +48,10 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
                 "changed by the agent, and it defines the check".to_owned(),
             );
         }
+        for path in &changed.allowed {
+            let what = "changed by the agent, and it defines the check; a person allowed it";
+            points.add(Some(path.to_string()), what.to_owned());
+        }
     }
     for look in judgement.looks {
         points.add(Some(look.path.to_string()), look.what);
@@ -64,9 +69,19 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
         }
     }
     for who in record.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
-        points.add(None, format!("commit not by the box's own identity: {who}"));
+        if !is_in_verdict(record, who) {
+            points.add(None, format!("commit not by the box's own identity: {who}"));
+        }
     }
     points.found
+}
+
+/// Returns whether the verdict names it, so that a point would only repeat that.
+fn is_in_verdict(record: &ForkRunRecord, text: &str) -> bool {
+    match &record.verdict {
+        Some(Verdict::Refused { reasons }) => reasons.iter().any(|reason| reason.contains(text)),
+        _ => false,
+    }
 }
 
 /// A decision of the agent's is a look; one of the fork's rules or its past is not.

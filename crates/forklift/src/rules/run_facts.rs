@@ -106,6 +106,11 @@ fn checks_before(record: &ForkRunRecord) -> Vec<String> {
         format!("on the merge without an agent it {words}, so the agent was started")
     });
     let changed = record.check_changed.iter().map(|changed| {
+        if changed.files.is_empty() {
+            return "**the agent changed files that define the check**, and a person allowed it: the result above is with its \
+                    files"
+                .to_owned();
+        }
         let words = inert_prose(&check_words(&changed.with_agent_files));
         format!(
             "**the agent changed files that define the check**: with its files it {words}; the result above is with those of \

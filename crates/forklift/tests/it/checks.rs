@@ -4,7 +4,7 @@
 use serde_json::Value;
 use testkit::repo::Fork;
 
-use crate::support::{MERGE, Person, run_if_needed};
+use crate::support::{MERGE, Person, field_of, name_of, run_if_needed};
 
 const TESTS_FILE: &str = "tests/test_shared.py";
 const ONE: &str = "def test_one():\n    assert one() == 1\n";
@@ -105,6 +105,31 @@ fn b12_an_agent_that_rewrites_the_makefile_is_judged_by_the_forks() {
     assert_eq!(person.metadata("/check/ended/code"), 2);
     assert!(output.stderr.contains("files that define the check (Makefile)"), "{}", output.stderr);
     assert!(person.published().is_empty());
+}
+
+#[test]
+fn a_person_may_let_the_agents_definition_of_the_check_count() {
+    let rules = "---\ncheck: make test\nallow-paths: [Makefile]\n---\n";
+    let Some(person) = with_files(rules, &[("Makefile", MAKEFILE)]) else { return };
+    let script = merges_and("touch broken; printf 'test:\\n\\ttrue\\n' > Makefile");
+    let output = person.run(&script, &["--accept-loss"]);
+    assert_eq!(output.status, Some(3), "FORK.md is no word about it: {}", output.snapshot());
+    let first = person.only_run();
+    let next = format!("forklift publish {} --allow-path Makefile", name_of(&first));
+    assert!(output.stdout.contains(&next), "{}", output.stdout);
+    let output = person.about(&first, &["publish", "--allow-path", "Makefile"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let last = person.runs().pop().expect("a run");
+    assert!(!last.join("boxes/agent").exists(), "an agent was started");
+    assert_eq!(field_of(&last, "/check/ended/code"), 0);
+    assert_eq!(field_of(&last, "/check_changed/allowed/0"), "Makefile");
+    let text = std::fs::read_to_string(last.join("PULL_REQUEST.md")).expect("the text");
+    for words in [
+        "`Makefile`: changed by the agent, and it defines the check; a person allowed it",
+        "changed files that define the check**, and a person allowed it",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]

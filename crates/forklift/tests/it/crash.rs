@@ -1,12 +1,13 @@
 //! kill -9 of forklift at every phase: the box still ends at its deadline, the record is complete, and a second
 //! forklift finishes what the first began.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use testkit::hermetic::Output;
-use testkit::wait::wait_until;
+use testkit::wait::{wait_for, wait_until};
 
-use crate::support::{MERGE, Person};
+use crate::support::{MERGE, Person, name_of};
 
 pub(crate) fn killed_at(person: &Person, phase: &str, script: &str, flags: &[&str]) {
     let mut command = person.command(script, flags);
@@ -94,6 +95,26 @@ fn a_second_forklift_waits_for_a_box_that_still_runs() {
     let output = attach(&person);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.published().len(), 1);
+}
+
+#[test]
+fn a_run_whose_box_was_lost_with_its_forklift_is_made_again() {
+    let Some(person) = Person::new() else { return };
+    killed_at(&person, "launched", "[[step]]\nsleep = 600\n", &[]);
+    let lost = person.only_run();
+    let shim = wait_for("the shim's record", || {
+        let record = std::fs::read(lost.join("boxes/agent/shim.json")).ok()?;
+        let record: serde_json::Value = serde_json::from_slice(&record).ok()?;
+        record["process"]["pid"].as_u64().map(|pid| pid.to_string())
+    });
+    person.hermetic.run_ok(person.hermetic.command("kill").args(["-KILL", &shim]));
+    wait_until("the shim to be gone", || !Path::new("/proc").join(&shim).exists());
+    let output = person.run(MERGE, &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let note =
+        format!("the box of {} was lost with its forklift: a new run starts", name_of(&lost));
+    assert!(output.stderr.contains(&note), "{}", output.stderr);
+    assert_eq!((person.runs().len(), person.published().len()), (2, 1));
 }
 
 #[test]

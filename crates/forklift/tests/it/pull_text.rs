@@ -195,7 +195,7 @@ fn a_dropped_hunk_of_upstream_stands_first() {
     ### Needs a look
 
     - `README.md`: upstream's change is dropped: 1 of 1 hunk dropped, 1 line missing
-    - `shared.txt`: upstream's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; the fork's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; beyond the conflict: 1 line that neither side has; conflict decided by the agent (new)
+    - `shared.txt`: upstream's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; the fork's change is there in part or in another form: 1 of 1 hunk adapted, 1 line missing; inside the conflict: 1 line that neither side has as it is; conflict decided by the agent (new)
 
     ### Conflicts
 

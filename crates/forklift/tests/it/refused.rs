@@ -199,6 +199,16 @@ fn every_commit_of_a_stranger_is_counted_and_refused() {
 }
 
 #[test]
+fn a_commit_of_a_stranger_is_named_once() {
+    let Some(person) = Person::new() else { return };
+    let act = "git -c user.name=Eve -c user.email=eve@evil.example commit -q --allow-empty -m x";
+    let output = person.run(&after_merge(act), &[]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    let shown = format!("{}{}", output.stdout, output.stderr);
+    assert_eq!(shown.matches("by Eve <eve@evil.example>").count(), 1, "{}", output.snapshot());
+}
+
+#[test]
 fn a_rebase_keeps_the_authors_of_the_fork() {
     let rebase = "[[step]]\nrun = \"git rebase -q upstream/main\"\n";
     publishes(rebase, &["--strategy", "rebase"]);

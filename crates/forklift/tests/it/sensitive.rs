@@ -4,7 +4,7 @@
 use testkit::hermetic::Hermetic;
 use testkit::repo::Fork;
 
-use crate::support::{MERGE, Person};
+use crate::support::{MERGE, Person, name_of};
 
 const WORKFLOW: &str = "on: push\njobs:\n  a: 1\n  b: 2\n  c: 3\n  d: 4\n  e: 5\n  f: 6\n";
 
@@ -197,6 +197,36 @@ fn a_refused_run_is_resumed_with_a_persons_leave() {
     let output = person.hermetic.run(&mut person.forklift(&args));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.published().len(), 1);
+}
+
+#[test]
+fn a_person_publishes_what_waits_without_another_agent() {
+    let Some(person) = Person::new() else { return };
+    let output = person.run(&writing(".github/workflows/p.yml"), &[]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    let first = person.only_run();
+    let flags = ["--allow-path", ".github/workflows/p.yml"];
+    let next = format!("forklift publish {} {}", name_of(&first), flags.join(" "));
+    assert!(output.stdout.contains(&next), "{}", output.stdout);
+    let output = person.about(&first, &["publish", "--allow-path", "a[b"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    let output = person.about(&first, &["publish", "--allow-path", "AGENTS.md"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(person.published().is_empty());
+    let output = person.about(&first, &[&["publish"][..], &flags].concat());
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.published().len(), 1);
+    let last = person.runs().pop().expect("a run");
+    assert!(!last.join("boxes").exists(), "a box was started");
+    assert!(output.stdout.contains(".github/workflows/p.yml: CI definition"), "{}", output.stdout);
+}
+
+#[test]
+fn the_next_command_has_no_name_that_a_shell_could_misread() {
+    let Some(person) = Person::new() else { return };
+    let output = person.run(&writing(".github/workflows/$(x).yml"), &[]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(!output.stdout.contains("forklift publish"), "{}", output.stdout);
 }
 
 #[test]

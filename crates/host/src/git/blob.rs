@@ -59,7 +59,7 @@ impl Git {
     /// Returns the sizes of blobs in the order given; `None` for an object that is missing or not a blob.
     pub async fn blob_sizes(&self, ids: &[Sha]) -> Result<Vec<Option<u64>>, GitError> {
         let input = lines_of(ids);
-        let call = GitCall::new(argv("cat-file --batch-check")).reading(input.as_bytes());
+        let call = GitCall::new(argv("cat-file --batch-check --buffer")).reading(input.as_bytes());
         read_sizes(&self.query(call).await?, ids.len())
     }
 
@@ -68,8 +68,34 @@ impl Git {
     /// small ones are batched.
     pub async fn read_blobs(&self, ids: &[Sha], cap: usize) -> Result<Vec<Option<Blob>>, GitError> {
         let sizes = self.blob_sizes(ids).await?;
+        self.read_sized(ids, &sizes, cap).await
+    }
+
+    /// Reads blobs of at most `cap` bytes, each with its id. Larger ones, and what is missing or not a blob, are left out.
+    pub async fn read_small_blobs(
+        &self,
+        ids: Vec<Sha>,
+        cap: usize,
+    ) -> Result<Vec<(Sha, Vec<u8>)>, GitError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sizes = self.blob_sizes(&ids).await?;
+        let fits = |size: &Option<u64>| size.is_some_and(|size| size <= cap as u64);
+        let (small, sizes): (Vec<Sha>, Vec<Option<u64>>) =
+            ids.into_iter().zip(sizes).filter(|(_, size)| fits(size)).unzip();
+        let blobs = self.read_sized(&small, &sizes, cap).await?;
+        Ok(small.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect())
+    }
+
+    async fn read_sized(
+        &self,
+        ids: &[Sha],
+        sizes: &[Option<u64>],
+        cap: usize,
+    ) -> Result<Vec<Option<Blob>>, GitError> {
         let mut blobs = Vec::with_capacity(ids.len());
-        for step in plan(&sizes, cap) {
+        for step in plan(sizes, cap) {
             match step {
                 ReadStep::Missing => blobs.push(None),
                 ReadStep::Large { at, size } => {

@@ -4,6 +4,7 @@
 //! the repository has no settings that could name a program.
 
 use std::ffi::OsString;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -46,6 +47,14 @@ pub struct MergeNote {
     pub text: String,
 }
 
+/// A merge and the commits that it is of.
+#[derive(Debug)]
+pub(super) struct LastMerge {
+    ours: Sha,
+    theirs: Sha,
+    merged: MergedTree,
+}
+
 /// A commit to be made of a tree that exists.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitDraft<'a> {
@@ -59,9 +68,18 @@ pub struct CommitDraft<'a> {
 }
 
 impl SealedRepo {
-    /// Merges two commits that have an ancestor in common, touching neither files nor refs.
+    /// Merges two commits that have an ancestor in common, touching neither files nor refs. The last merge is kept, because
+    /// two commits always give the same.
     pub async fn merge_tree(&self, ours: &Sha, theirs: &Sha) -> Result<MergedTree, GitError> {
-        self.git.merge_tree(ours, theirs).await
+        if let Some(known) = self.last_merge.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
+            && (&known.ours, &known.theirs) == (ours, theirs)
+        {
+            return Ok(known.merged.clone());
+        }
+        let merged = self.git.merge_tree(ours, theirs).await?;
+        let made = LastMerge { ours: ours.clone(), theirs: theirs.clone(), merged: merged.clone() };
+        *self.last_merge.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+        Ok(merged)
     }
 
     /// Creates a commit that nothing points at yet. The same draft always gives the same commit.

@@ -4,10 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use model::id::Sha;
 
 use super::call::{Git, argv_with};
+use super::merge::LastMerge;
 use super::parse::quoted;
 use super::seal::{ObjectFormat, believe_commit_graph, init_env, sealed_env, sealed_flags};
 use super::{GitError, GitLog, RefName};
@@ -20,6 +22,8 @@ pub struct SealedRepo {
     path: PathBuf,
     format: ObjectFormat,
     pub(super) git: Git,
+    /// The last merge that was made in memory: several judges ask for the same one.
+    pub(super) last_merge: Arc<Mutex<Option<LastMerge>>>,
 }
 
 /// Expected value of a ref before it changes.
@@ -51,7 +55,7 @@ impl SealedRepo {
     pub fn open(path: &Path, format: ObjectFormat) -> Self {
         // In `/` git cannot discover another repository by accident.
         let git = Git::new(Path::new("/"), sealed_env(format), sealed_flags(Some(path)));
-        Self { path: path.to_path_buf(), format, git }
+        Self { path: path.to_path_buf(), format, git, last_merge: Arc::default() }
     }
 
     /// Reports every later command to `log`.
@@ -79,6 +83,8 @@ impl SealedRepo {
     /// Writes new objects to `objects`, and reads from there and from `alternates` as well.
     #[must_use]
     pub fn writing_to(mut self, objects: &OsStr, alternates: &OsStr) -> Self {
+        // The trees of merges are where objects were written before.
+        self.last_merge = Arc::default();
         self.git.set_env("GIT_OBJECT_DIRECTORY", objects);
         self.git.set_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates);
         self

@@ -7,6 +7,7 @@ use merge::contract::{
     CommitAccount, Contract, ContractBounds, ContractEnds, ContractStatus, ForkCommit,
     judge_contract, observe_contract,
 };
+use merge::entry::MergeChanges;
 use merge::path::TreePath;
 use merge::pattern::PathPatterns;
 use merge::test_names::{self, TestAccount};
@@ -49,11 +50,12 @@ pub(crate) async fn rule(
     let mut bounds = ContractBounds::default();
     let mut ruling = Ruling::default();
     let rules = DropRules::default();
-    let account = observe_account(repo, ends, &rules, bounds).await?;
+    let changes = MergeChanges::new(repo, ends);
+    let account = observe_account(&changes, &rules, bounds).await?;
     if known.is_some() {
         bounds.commits = 0;
     }
-    let mut facts = observe_contract(repo, ends, &PathPatterns::default(), bounds).await?;
+    let mut facts = observe_contract(&changes, &PathPatterns::default(), bounds).await?;
     if let Some(known) = known {
         facts.commits = known.to_vec();
     }
@@ -63,7 +65,7 @@ pub(crate) async fn rule(
     ruling.refusals.extend(judged.upstream_dropped);
     let looks = judged.looks.into_iter();
     ruling.shown.extend(looks.map(|look| Shown { path: look.path, words: look.what }));
-    add_tests(&mut ruling, test_names::observe(repo, ends).await?);
+    add_tests(&mut ruling, test_names::observe(&changes).await?);
     ruling.commits = facts.commits;
     ruling.conflicts = account.conflicts.len();
     Ok(ruling)

@@ -10,16 +10,16 @@ use super::{
 };
 use crate::path::TreePath;
 
-/// Hunks of upstream that a result may drop without being refused. They are named first.
-const FEW_HUNKS: usize = 4;
+/// Changes of a side that a result may drop without being refused. They are named first.
+const FEW_CHANGES: usize = 4;
 
-/// Paths of upstream for which one more hunk may be dropped, up to twice as many.
-const PATHS_PER_HUNK: usize = 50;
+/// Paths of a side for which one more change may be dropped, up to twice as many.
+const PATHS_PER_CHANGE: usize = 50;
 
-/// Lines that each of those hunks may have on average.
-const LINES_PER_HUNK: usize = 50;
+/// Lines that each of those changes may have on average.
+pub(crate) const LINES_PER_CHANGE: usize = 50;
 
-/// Lines up to which twice as many hunks are still few.
+/// Lines up to which twice as many changes are still few.
 const FEW_LINES: usize = 20;
 
 /// Meaning of an account.
@@ -39,6 +39,11 @@ pub struct Look {
     pub what: String,
 }
 
+/// Most changes that count as few, for a side that changed so many paths.
+pub(crate) fn few_changes(paths: usize) -> usize {
+    FEW_CHANGES + (paths / PATHS_PER_CHANGE).min(FEW_CHANGES)
+}
+
 pub fn judge_account(account: &MergeAccount) -> MergeJudgement {
     MergeJudgement { upstream_dropped: upstream_dropped(account), looks: looks(account) }
 }
@@ -49,7 +54,7 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
     }
     let dropped = || dropped_of(&account.upstream);
     let mut reasons = Vec::new();
-    let few = FEW_HUNKS + (account.upstream.paths / PATHS_PER_HUNK).min(FEW_HUNKS);
+    let few = few_changes(account.upstream.paths);
     // The CI of upstream is seldom the fork's; it is named like any other.
     let is_ci = |change: &SideChange| {
         sensitive_path(change.path.as_bytes()) == Some(SensitiveKind::Ci)
@@ -59,7 +64,7 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
     let clean: usize = paths().map(|change| change.dropped_clean).sum();
     let lines: usize = paths().map(|change| change.lines).sum();
     let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
-    if !is_few || lines > few * LINES_PER_HUNK {
+    if !is_few || lines > few * LINES_PER_CHANGE {
         reasons.push(format!(
             "{clean} changes of upstream are dropped although git could merge them ({lines} lines; {})",
             names(paths().map(|change| &change.path))
@@ -113,7 +118,7 @@ fn most_conflicts_ours(account: &MergeAccount) -> Option<String> {
             is_ours && dropped.contains(&conflict.path)
         })
         .collect();
-    (ours.len() > FEW_HUNKS && 2 * ours.len() > open.len()).then(|| {
+    (ours.len() > FEW_CHANGES && 2 * ours.len() > open.len()).then(|| {
         format!(
             "upstream's side of {} of {} files in conflict is dropped ({})",
             ours.len(),
@@ -148,7 +153,7 @@ fn say<'a>(found: &mut Found<'a>, path: &'a TreePath, weight: usize, what: Strin
 fn departure_words(departure: &Departure, in_conflict: bool) -> String {
     match departure.detail.as_str() {
         "" => "not as git merges it".to_owned(),
-        detail if in_conflict => format!("beyond the conflict: {detail}"),
+        detail if in_conflict => detail.to_owned(),
         detail => format!("not as git merges it: {detail}"),
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::clean::ConflictKind;
 use crate::path::TreePath;
 
+pub(crate) use judge::{LINES_PER_CHANGE, few_changes};
 pub use judge::{Look, MergeJudgement, judge_account};
 pub use observe::{DropRules, observe_account};
 

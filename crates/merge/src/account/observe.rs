@@ -12,7 +12,9 @@ use super::{
 };
 use crate::clean::{Conflict, conflicts_of};
 use crate::contract::{ContractBounds, ContractEnds, plural};
-use crate::entry::{ByPath, by_path, is_file, kind, new_entry, old_entry, read_small};
+use crate::entry::{
+    ByPath, ChangeLists, MergeChanges, by_path, is_file, kind, new_entry, old_entry, read_small,
+};
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::{is_text, lines};
@@ -63,25 +65,26 @@ impl DropRules {
 }
 
 pub async fn observe_account(
-    repo: &SealedRepo,
-    ends: &ContractEnds,
+    changes: &MergeChanges<'_>,
     rules: &DropRules,
     bounds: ContractBounds,
 ) -> Result<MergeAccount, GitError> {
+    let MergeChanges { repo, ends, .. } = *changes;
     let ContractEnds { merge_base, base, upstream, tip } = ends;
+    let roots = [tip, base, upstream, merge_base].map(Clone::clone);
     // Git answers independent questions side by side.
-    let (merged, fork, theirs) = tokio::try_join!(
-        repo.merge_tree(base, upstream),
-        repo.changed_entries(merge_base, base),
-        repo.changed_entries(merge_base, upstream)
-    )?;
-    let (departed, whole) =
-        tokio::try_join!(repo.changed_entries(&merged.tree, tip), whole_side(repo, ends, &merged))?;
+    let (merged, lists, roots) =
+        tokio::try_join!(repo.merge_tree(base, upstream), changes.lists(), repo.trees_of(&roots))?;
+    let departed = repo.changed_entries(&merged.tree, tip).await?;
+    let whole = whole_side(&roots, &merged);
+    let ChangeLists { fork, upstream, .. } = lists;
     let mut changes = Changes {
-        fork: by_path(fork),
-        upstream: by_path(theirs),
+        fork,
+        upstream,
         departed: by_path(departed),
-        ..Changes::default()
+        fork_moves: BTreeMap::new(),
+        upstream_moves: BTreeMap::new(),
+        result_moves: BTreeMap::new(),
     };
     changes.find_renames(repo, ends, &merged.tree).await?;
     let mut account = MergeAccount {
@@ -100,29 +103,22 @@ pub async fn observe_account(
     Ok(account)
 }
 
-/// Tree that the result is, although the merge of both sides is another.
-async fn whole_side(
-    repo: &SealedRepo,
-    ends: &ContractEnds,
-    merged: &MergedTree,
-) -> Result<Option<MergeSide>, GitError> {
-    let ContractEnds { merge_base, base, upstream, tip } = ends;
-    let commits = [tip, base, upstream, merge_base].map(Clone::clone);
-    let trees = repo.trees_of(&commits).await?;
-    let [tip, base, upstream, merge_base] = trees.as_slice() else { return Ok(None) };
+/// Tree that the result is, although the merge of both sides is another. The trees are those of the result, the fork,
+/// upstream and the merge base.
+fn whole_side(trees: &[Option<Sha>], merged: &MergedTree) -> Option<MergeSide> {
+    let [tip, base, upstream, merge_base] = trees else { return None };
     let is_merged = merged.is_clean && tip.as_ref() == Some(&merged.tree);
-    Ok(match () {
+    match () {
         () if is_merged || base == upstream => None,
         () if tip == base && upstream != merge_base => Some(MergeSide::Fork),
         () if tip == upstream && base != merge_base => Some(MergeSide::Upstream),
         () => None,
-    })
+    }
 }
 
-#[derive(Default)]
-struct Changes {
-    fork: ByPath,
-    upstream: ByPath,
+struct Changes<'a> {
+    fork: &'a ByPath,
+    upstream: &'a ByPath,
     /// From git's merge to the result.
     departed: ByPath,
     /// From the new name to the old one.
@@ -145,7 +141,7 @@ struct PathVersions {
     moved_to: Option<Vec<u8>>,
 }
 
-impl Changes {
+impl Changes<'_> {
     /// Asks git for renames only where they can matter.
     async fn find_renames(
         &mut self,
@@ -156,11 +152,11 @@ impl Changes {
         let has = |side: &ByPath, old: bool| side.values().any(|entry| entry.old.is_some() == old);
         let gone = |side: &ByPath| side.values().any(|entry| entry.new.is_none());
         let departed = |side: &ByPath| self.departed.keys().any(|path| side.contains_key(path));
-        if departed(&self.fork) && has(&self.fork, false) && gone(&self.fork) {
+        if departed(self.fork) && has(self.fork, false) && gone(self.fork) {
             let renames = repo.renames(&ends.merge_base, &ends.base).await?;
             self.fork_moves = renames.into_iter().map(|it| (it.to, it.from)).collect();
         }
-        if departed(&self.upstream) && has(&self.upstream, false) && gone(&self.upstream) {
+        if departed(self.upstream) && has(self.upstream, false) && gone(self.upstream) {
             let renames = repo.renames(&ends.merge_base, &ends.upstream).await?;
             self.upstream_moves = renames.into_iter().map(|it| (it.to, it.from)).collect();
         }
@@ -185,8 +181,18 @@ impl Changes {
             in_conflict.insert(conflict.path.as_bytes());
             in_conflict.extend(conflict.also.iter().map(TreePath::as_bytes));
         }
-        let asked: Vec<&[u8]> = in_conflict.iter().copied().collect();
-        let now = repo.entries_at(tip, &asked).await?;
+        // A resolved file is not as git left it, so the list of departures has it.
+        let (known, asked): (Vec<&[u8]>, Vec<&[u8]>) =
+            in_conflict.iter().partition(|path| self.departed.contains_key(**path));
+        let mut now = match asked.is_empty() {
+            true => BTreeMap::new(),
+            false => repo.entries_at(tip, &asked).await?,
+        };
+        let known = known.into_iter().filter_map(|path| {
+            let entry = self.departed.get(path).and_then(new_entry)?;
+            Some((path.to_vec(), entry))
+        });
+        now.extend(known);
         let mut paths = Vec::new();
         for conflict in &conflicts {
             for path in std::iter::once(&conflict.path).chain(&conflict.also) {
@@ -223,17 +229,17 @@ impl Changes {
         let (base, fork, upstream) = match (fork_change, upstream_change) {
             (None, None) => (merged.clone(), merged.clone(), merged.clone()),
             (Some(change), None) => {
-                let base = base_of(&self.fork, change);
-                let upstream = other_of(&self.upstream, &base);
+                let base = base_of(self.fork, change);
+                let upstream = other_of(self.upstream, &base);
                 (base, new_entry(change), upstream)
             }
             (None, Some(change)) => {
-                let base = base_of(&self.upstream, change);
-                let fork = other_of(&self.fork, &base);
+                let base = base_of(self.upstream, change);
+                let fork = other_of(self.fork, &base);
                 (base, fork, new_entry(change))
             }
             (Some(change), Some(other)) => {
-                (base_of(&self.fork, change), new_entry(change), new_entry(other))
+                (base_of(self.fork, change), new_entry(change), new_entry(other))
             }
         };
         let path = path.clone();
@@ -242,7 +248,7 @@ impl Changes {
 
     /// Entry under the new name that a side gave to a path.
     fn moved(&self, old_name: &[u8]) -> Option<TreeEntry> {
-        let sides = [(&self.fork_moves, &self.fork), (&self.upstream_moves, &self.upstream)];
+        let sides = [(&self.fork_moves, self.fork), (&self.upstream_moves, self.upstream)];
         sides.into_iter().find_map(|(moves, side)| {
             let (to, _) = moves.iter().find(|(_, from)| from.as_slice() == old_name)?;
             side.get(to).and_then(new_entry)
@@ -504,9 +510,12 @@ fn beyond_conflict(path: &PathVersions, compared: &TextAccount) -> Option<Depart
     let sides = || [&path.fork, &path.upstream].into_iter().flatten();
     let is_strange = sides().count() > 0 && sides().all(|side| side.mode != result.mode);
     let (kind, detail) = if is_strange {
-        (DepartureKind::Mode, format!("mode {:o}, which neither side has", result.mode))
+        (
+            DepartureKind::Mode,
+            format!("beyond the conflict: mode {:o}, which neither side has", result.mode),
+        )
     } else {
-        (DepartureKind::Content, strange_lines(compared))
+        (DepartureKind::Content, conflict_lines(compared))
     };
     (!detail.is_empty()).then(|| Departure {
         path: TreePath::new(path.path.as_slice()),
@@ -523,15 +532,33 @@ fn is_gutted(compared: &TextAccount) -> bool {
 
 /// Lines of the result that no side explains.
 fn strange_lines(compared: &TextAccount) -> String {
-    let TextAccount { lines_added, lines_removed, turns_off, .. } = *compared;
-    let mut parts = Vec::new();
-    parts.extend(
-        (lines_added > 0).then(|| format!("{} that neither side has", plural(lines_added, "line"))),
-    );
-    parts.extend(
-        (lines_removed > 0)
-            .then(|| format!("{} gone that both sides have", plural(lines_removed, "line"))),
-    );
-    parts.extend(turns_off.then(|| "a new line may turn code off".to_owned()));
+    let mut parts = lines_beyond(compared);
+    parts.extend(compared.turns_off.then(|| TURNS_OFF.to_owned()));
     parts.join(", ")
+}
+
+/// The same for a file in conflict. A line in the place of a conflict may combine both sides.
+fn conflict_lines(compared: &TextAccount) -> String {
+    let beyond = lines_beyond(compared);
+    let mut parts = Vec::new();
+    parts.extend((compared.lines_made > 0).then(|| {
+        let made = plural(compared.lines_made, "line");
+        format!("inside the conflict: {made} that neither side has as it is")
+    }));
+    parts.extend(
+        (!beyond.is_empty()).then(|| format!("beyond the conflict: {}", beyond.join(", "))),
+    );
+    parts.extend(compared.turns_off.then(|| TURNS_OFF.to_owned()));
+    parts.join(", ")
+}
+
+const TURNS_OFF: &str = "a new line may turn code off";
+
+fn lines_beyond(compared: &TextAccount) -> Vec<String> {
+    let TextAccount { lines_added, lines_removed, .. } = *compared;
+    let added =
+        (lines_added > 0).then(|| format!("{} that neither side has", plural(lines_added, "line")));
+    let removed = (lines_removed > 0)
+        .then(|| format!("{} gone that both sides have", plural(lines_removed, "line")));
+    added.into_iter().chain(removed).collect()
 }

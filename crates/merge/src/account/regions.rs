@@ -21,8 +21,10 @@ pub(super) struct TextVersions<'a> {
 pub(super) struct TextAccount {
     pub(super) fork: HunkCounts,
     pub(super) upstream: HunkCounts,
-    /// Lines of the result that neither side has.
+    /// Lines of the result that neither side has, outside the conflicts.
     pub(super) lines_added: usize,
+    /// Lines of the result that neither side has, in the place of a conflict.
+    pub(super) lines_made: usize,
     /// Lines that neither side changed and the result lacks.
     pub(super) lines_removed: usize,
     /// Lines that both sides and git's merge have.
@@ -65,6 +67,7 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     };
     let mut account = TextAccount::default();
     let mut resolutions = Vec::new();
+    let mut resolved = Vec::new();
     for (region, span) in regions.iter().zip(&spans) {
         let here = &result[image(&edits, span)];
         let parts = Parts {
@@ -91,11 +94,12 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
                 account.fork.add(&fork);
                 account.upstream.add(&upstream);
                 render_conflict(&mut account.hunk, &parts);
+                resolved.extend_from_slice(here);
             }
         }
     }
     account.resolution = sum_up(&resolutions);
-    note_new_lines(&mut account, &whole);
+    note_new_lines(&mut account, &whole, &count(&resolved));
     account
 }
 
@@ -372,13 +376,18 @@ fn sum_up(resolutions: &[ConflictResolution]) -> Option<ConflictResolution> {
     Some(if is_new { ConflictResolution::New } else { ConflictResolution::Both })
 }
 
-/// Lines of nobody: new in the result, or gone although neither side touched them.
-fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>) {
+/// Lines of nobody: new in the result, or gone although neither side touched them. `resolved` are the lines in the place of
+/// conflicts.
+fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &Counts<'_>) {
     for (line, &now) in &whole.result {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
         let known = of(&whole.merged).max(of(&whole.fork)).max(of(&whole.upstream));
         let new = now.saturating_sub(known);
-        account.lines_added += if has_words(line) { new } else { 0 };
+        if has_words(line) {
+            let made = new.min(of(resolved));
+            account.lines_made += made;
+            account.lines_added += new - made;
+        }
         account.turns_off |= new > 0 && turns_off(line);
     }
     for (line, &wanted) in &whole.merged {

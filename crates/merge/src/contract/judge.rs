@@ -6,6 +6,7 @@ use super::{
     CommitAccount, Contract, ContractFacts, ContractStatus, ForkCommit, LineEvidence, LineFacts,
     PathAccount, PathFacts,
 };
+use crate::account::{LINES_PER_CHANGE, few_changes};
 use crate::path::TreePath;
 
 /// Gives every commit and path a status.
@@ -39,14 +40,12 @@ pub fn judge_contract(facts: &ContractFacts) -> Contract {
     Contract { commits, commits_left_off: facts.commits_left_off, paths, lost }
 }
 
-/// Most lines of a small loss.
-const FEW_LINES: usize = 20;
-
-/// Most small losses that are named and not refused, and the share of all paths or commits that they may be, as one in so
-/// many. People do remove a few lines of theirs that a merge made obsolete.
-const FEW_LOSSES: usize = 4;
+/// Share of all paths or commits that losses may be without being refused, as one in so many. People do remove work of
+/// theirs that a merge made obsolete.
 const FEW_AMONG: usize = 10;
 
+/// Returns whether more is lost than a few changes among many. Those are named first, as a few dropped changes of upstream
+/// are, and on the same scale.
 fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAccount]) -> bool {
     let is_lost = |state: ContractStatus| state == ContractStatus::Lost;
     let lost: Vec<&PathFacts> = facts
@@ -57,20 +56,35 @@ fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAcc
         .map(|(it, _)| it)
         .collect();
     let lost_commits = commits.iter().filter(|commit| is_lost(commit.state)).count();
-    lost.iter().any(|path| !is_small(path))
-        || lost.len() > FEW_LOSSES.min(paths.len() / FEW_AMONG)
-        || lost_commits > FEW_LOSSES.min(commits.len() / FEW_AMONG)
+    if facts.is_upstreams_tree && !lost.is_empty() {
+        return true;
+    }
+    let few = few_changes(paths.len());
+    let Some(lines) = lost.iter().map(|path| lines_of_loss(path)).sum::<Option<usize>>() else {
+        return true;
+    };
+    lost.len() > few.min(paths.len() / FEW_AMONG)
+        || lines > few * LINES_PER_CHANGE
+        || lost_commits > few.min(commits.len() / FEW_AMONG)
 }
 
-/// Returns whether a loss is a few lines of a file that was there before the fork.
-fn is_small(path: &PathFacts) -> bool {
-    let has_its_place = path.moved_to.is_none() && !path.protected && path.ancestor.is_some();
-    let is_same_kind = match (&path.fork, &path.result) {
-        (Some(fork), Some(result)) => fork.mode == result.mode,
+/// Lines of a loss that may be one of a few; `None` if the file is hidden, has become something else or is protected. A
+/// binary or very large file counts as much as a change may on average: such files are mostly generated or pictures.
+fn lines_of_loss(path: &PathFacts) -> Option<usize> {
+    let is_other_kind = match (&path.fork, &path.result) {
+        (Some(fork), Some(result)) => fork.mode != result.mode,
         _ => false,
     };
-    let is_short = matches!(&path.lines, LineEvidence::Counted(lines) if lines.own <= FEW_LINES);
-    has_its_place && is_same_kind && is_short
+    if path.moved_to.is_some() || path.protected || is_other_kind {
+        return None;
+    }
+    match &path.lines {
+        LineEvidence::Counted(lines) => Some(lines.own),
+        LineEvidence::Whole(lines) => Some(*lines),
+        LineEvidence::NotNeeded | LineEvidence::NoLines | LineEvidence::TooLarge => {
+            Some(LINES_PER_CHANGE)
+        }
+    }
 }
 
 /// For each path, whether upstream has all the commits that the fork made to it.
@@ -151,7 +165,9 @@ fn judge_change(path: &PathFacts) -> (ContractStatus, String) {
         _ if fork.id == result.id => say(ContractStatus::Kept, ""),
         _ if content_is_ancestors => say(ContractStatus::Kept, ""),
         LineEvidence::Counted(lines) => judge_lines(path, lines),
-        LineEvidence::NotNeeded | LineEvidence::NoLines => judge_whole(path, "no lines to compare"),
+        LineEvidence::NotNeeded | LineEvidence::NoLines | LineEvidence::Whole(_) => {
+            judge_whole(path, "no lines to compare")
+        }
         LineEvidence::TooLarge => judge_whole(path, "too large to compare"),
     };
     match (mode_lost, content_is_ancestors || fork.id == result.id) {
@@ -252,6 +268,7 @@ fn judge_commit(
                 }
             }
             LineEvidence::Counted(_)
+            | LineEvidence::Whole(_)
             | LineEvidence::NotNeeded
             | LineEvidence::NoLines
             | LineEvidence::TooLarge => states.push(state),
@@ -525,10 +542,30 @@ mod tests {
             contract.lost
         };
         assert!(is_lost(1, 0) && is_lost(1, 8) && !is_lost(1, 9));
-        assert!(!is_lost(4, 40) && is_lost(5, 95));
-        let mut paths: Vec<PathFacts> = (0..40).map(kept).collect();
-        paths.push(path("new", ["-", "b", "-", "-"]));
-        assert!(judge_contract(&ContractFacts { paths, ..ContractFacts::default() }).lost);
+        assert!(!is_lost(4, 45) && is_lost(5, 44) && !is_lost(5, 95) && is_lost(9, 991));
+        let paths = (0..99).map(kept).chain([small(0)]).collect();
+        let facts = ContractFacts { paths, is_upstreams_tree: true, ..ContractFacts::default() };
+        assert!(judge_contract(&facts).lost, "a whole side is refused");
+    }
+
+    #[test]
+    fn a_file_of_the_forks_that_is_gone_is_named_if_it_is_short_and_one_of_many() {
+        let kept = |n: usize| path(&format!("k{n:02}"), ["a", "b", "a", "b"]);
+        let is_lost = |gone: PathFacts| {
+            let paths = (0..40).map(kept).chain([gone]).collect();
+            judge_contract(&ContractFacts { paths, ..ContractFacts::default() }).lost
+        };
+        let gone = |lines| PathFacts { lines, ..path("new", ["-", "b", "-", "-"]) };
+        assert!(!is_lost(gone(LineEvidence::Whole(200))));
+        assert!(is_lost(gone(LineEvidence::Whole(201))), "more than a few lines");
+        assert!(!is_lost(gone(LineEvidence::NoLines)) && !is_lost(gone(LineEvidence::TooLarge)));
+        let short = gone(LineEvidence::Whole(1));
+        assert!(is_lost(PathFacts { protected: true, ..short.clone() }));
+        let hidden = PathFacts { moved_to: Some(TreePath::new("new.txt")), ..short };
+        assert!(is_lost(PathFacts { result: entry("c"), ..hidden }));
+        let back =
+            PathFacts { lines: LineEvidence::Whole(10), ..path("old", ["a", "-", "a", "a"]) };
+        assert!(!is_lost(back));
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub struct ContractFacts {
     pub commits_left_off: usize,
     /// The paths, sorted.
     pub paths: Vec<PathFacts>,
+    /// True if the result is upstream's tree.
+    pub is_upstreams_tree: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +135,7 @@ impl ContractFacts {
         let departures = account.departures.iter().map(|departure| &departure.path);
         let apart: BTreeSet<&TreePath> = conflicts.chain(departures).collect();
         let yielded = yielded_paths(account);
+        self.is_upstreams_tree = account.whole == Some(MergeSide::Upstream);
         for path in &mut self.paths {
             path.yielded = yielded.contains(&path.path);
             path.given_away = rules.rule_of(MergeSide::Fork, path.path.as_bytes());
@@ -168,4 +171,7 @@ pub enum LineEvidence {
     NoLines,
     TooLarge,
     Counted(LineFacts),
+    /// Lines that the fork changed in a file that the result lacks, or lines of a file that the fork deleted and the result
+    /// has.
+    Whole(usize),
 }

@@ -1,6 +1,6 @@
 //! Gathers the facts of the contract, with a constant number of git calls.
 //!
-//! Three lists of changed paths give the entries of each path in all four trees. Contents are read only where the result
+//! Lists of changed paths give the entries of each path in all four trees. Contents are read only where the result
 //! differs from the fork, and patches only of commits that touch the same paths as a commit of the fork.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use host::git::{ChangedEntry, CommitPatch, EntryStatus, GitError, Rename, Sealed
 use model::id::Sha;
 
 use super::{ContractFacts, ForkCommit, LineEvidence, LineId, PathFacts, Versions, count_lines};
-use crate::entry::{ByPath, by_path, is_file, new_entry, old_entry, read_small};
+use crate::entry::{ByPath, ChangeLists, MergeChanges, is_file, new_entry, old_entry, read_small};
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::is_text;
@@ -46,26 +46,25 @@ impl Default for ContractBounds {
 const CHUNK: usize = 500;
 
 pub async fn observe_contract(
-    repo: &SealedRepo,
-    ends: &ContractEnds,
+    changes: &MergeChanges<'_>,
     protected: &PathPatterns,
     bounds: ContractBounds,
 ) -> Result<ContractFacts, GitError> {
     // Git answers independent questions side by side.
     let (paths, (commits, commits_left_off)) = tokio::try_join!(
-        observe_paths(repo, ends, protected, bounds),
-        observe_commits(repo, ends, bounds)
+        observe_paths(changes, protected, bounds),
+        observe_commits(changes.repo, changes.ends, bounds)
     )?;
-    Ok(ContractFacts { commits, commits_left_off, paths })
+    Ok(ContractFacts { commits, commits_left_off, paths, is_upstreams_tree: false })
 }
 
 async fn observe_paths(
-    repo: &SealedRepo,
-    ends: &ContractEnds,
+    changes: &MergeChanges<'_>,
     protected: &PathPatterns,
     bounds: ContractBounds,
 ) -> Result<Vec<PathFacts>, GitError> {
-    let changes = observe_changes(repo, ends).await?;
+    let repo = changes.repo;
+    let changes = find_renames(repo, changes.ends, changes.lists().await?).await?;
     let mut paths = changes.path_facts(protected);
     for chunk in paths.chunks_mut(CHUNK) {
         compare_lines(repo, chunk, bounds.file_bytes).await?;
@@ -76,55 +75,49 @@ async fn observe_paths(
 type Moves = BTreeMap<Vec<u8>, Rename>;
 
 /// Differences between the four trees.
-struct Changes {
-    fork: ByPath,
-    upstream: ByPath,
-    result: ByPath,
+struct Changes<'a> {
+    fork: &'a ByPath,
+    upstream: &'a ByPath,
+    result: &'a ByPath,
     /// From the new name to the old one.
     fork_moves: BTreeMap<Vec<u8>, Vec<u8>>,
     upstream_moves: Moves,
     result_moves: Moves,
 }
 
-async fn observe_changes(repo: &SealedRepo, ends: &ContractEnds) -> Result<Changes, GitError> {
-    let ContractEnds { merge_base, base, upstream, tip } = ends;
-    let (
-        (fork_changes, fork_moves),
-        (upstream_changes, upstream_moves),
-        (result_changes, result_moves),
-    ) = tokio::try_join!(
-        observe_diff(repo, merge_base, base),
-        observe_diff(repo, merge_base, upstream),
-        observe_diff(repo, base, tip)
+async fn find_renames<'a>(
+    repo: &SealedRepo,
+    ends: &ContractEnds,
+    lists: &'a ChangeLists,
+) -> Result<Changes<'a>, GitError> {
+    let ContractEnds { merge_base, base, upstream: target, tip } = ends;
+    let ChangeLists { fork, upstream, result } = lists;
+    let (fork_moves, upstream_moves, result_moves) = tokio::try_join!(
+        renames_among(repo, fork, merge_base, base),
+        renames_among(repo, upstream, merge_base, target),
+        renames_among(repo, result, base, tip)
     )?;
     let old_names = fork_moves.into_values().map(|rename| (rename.to, rename.from));
-    Ok(Changes {
-        fork: fork_changes,
-        upstream: upstream_changes,
-        result: result_changes,
-        fork_moves: old_names.collect(),
-        upstream_moves,
-        result_moves,
-    })
+    let fork_moves = old_names.collect();
+    Ok(Changes { fork, upstream, result, fork_moves, upstream_moves, result_moves })
 }
 
-async fn observe_diff(
+async fn renames_among(
     repo: &SealedRepo,
+    entries: &ByPath,
     from: &Sha,
     to: &Sha,
-) -> Result<(ByPath, Moves), GitError> {
-    let entries = repo.changed_entries(from, to).await?;
-    let has = |status| entries.iter().any(|entry| entry.status == status);
+) -> Result<Moves, GitError> {
+    let has = |status| entries.values().any(|entry| entry.status == status);
     let renames = if has(EntryStatus::Added) && has(EntryStatus::Deleted) {
         repo.renames(from, to).await?
     } else {
         Vec::new()
     };
-    let moves = renames.into_iter().map(|rename| (rename.from.clone(), rename)).collect();
-    Ok((by_path(entries), moves))
+    Ok(renames.into_iter().map(|rename| (rename.from.clone(), rename)).collect())
 }
 
-impl Changes {
+impl Changes<'_> {
     fn path_facts(&self, protected: &PathPatterns) -> Vec<PathFacts> {
         let changed = self.fork.values().map(|change| self.changed_path(change, protected));
         // A protected path need not be one that the fork ever changed.
@@ -240,7 +233,7 @@ async fn compare_lines(
 }
 
 fn is_open(path: &PathFacts) -> bool {
-    path.fork.is_some() && path.result.is_some() && path.fork != path.result
+    path.fork != path.result
 }
 
 fn sides_of(path: &PathFacts) -> [Option<&TreeEntry>; 4] {
@@ -266,6 +259,10 @@ fn line_evidence(path: &PathFacts, contents: &BTreeMap<Sha, Vec<u8>>) -> LineEvi
         }
     }
     let [ancestor, fork, upstream, result] = texts;
+    if path.fork.is_none() || path.result.is_none() {
+        let versions = Versions { ancestor, fork, upstream: ancestor, result };
+        return LineEvidence::Whole(count_lines(versions).own);
+    }
     LineEvidence::Counted(count_lines(Versions { ancestor, fork, upstream, result }))
 }
 

@@ -8,8 +8,7 @@ use test_parser::{ParsedTests, Tests, is_source, parse_tests};
 
 use super::compare::missing_tests;
 use super::{TestAccount, TestsByPath};
-use crate::contract::ContractEnds;
-use crate::entry::{by_path, is_file, new_entry, old_entry};
+use crate::entry::{ChangeLists, MergeChanges, is_file, new_entry, old_entry};
 use crate::path::TreePath;
 
 /// Files whose contents are in memory at once.
@@ -25,12 +24,12 @@ struct Entries {
 }
 
 /// Accounts for the tests of both sides. Files that are merged by taking the only side that changed them are not read.
-pub async fn observe(repo: &SealedRepo, ends: &ContractEnds) -> Result<TestAccount, GitError> {
-    let open = open_files(repo, ends).await?;
+pub async fn observe(changes: &MergeChanges<'_>) -> Result<TestAccount, GitError> {
+    let open = open_files(changes.lists().await?);
     let mut trees: [TestsByPath; 4] = Default::default();
     let mut unread = Vec::new();
     for chunk in open.chunks(CHUNK) {
-        let contents = read_contents(repo, chunk).await?;
+        let contents = read_contents(changes.repo, chunk).await?;
         for entries in chunk {
             match parse_versions(entries, &contents) {
                 Some(versions) => {
@@ -46,11 +45,8 @@ pub async fn observe(repo: &SealedRepo, ends: &ContractEnds) -> Result<TestAccou
     Ok(TestAccount { unread, ..missing_tests(base, ours, theirs, result) })
 }
 
-async fn open_files(repo: &SealedRepo, ends: &ContractEnds) -> Result<Vec<Entries>, GitError> {
-    let ContractEnds { merge_base, base, upstream, tip } = ends;
-    let fork = by_path(repo.changed_entries(merge_base, base).await?);
-    let theirs = by_path(repo.changed_entries(merge_base, upstream).await?);
-    let result = by_path(repo.changed_entries(base, tip).await?);
+fn open_files(lists: &ChangeLists) -> Vec<Entries> {
+    let ChangeLists { fork, upstream: theirs, result } = lists;
     let paths: BTreeSet<&Vec<u8>> = fork.keys().chain(theirs.keys()).chain(result.keys()).collect();
     let entries = paths.into_iter().filter(|path| is_source(path)).map(|path| {
         let changed = [fork.get(path), theirs.get(path), result.get(path)];
@@ -61,16 +57,18 @@ async fn open_files(repo: &SealedRepo, ends: &ContractEnds) -> Result<Vec<Entrie
         let tip = tip.map_or_else(|| ours.clone(), new_entry);
         Entries { path: path.clone(), trees: [ancestor, ours, upstream, tip] }
     });
-    Ok(entries.filter(|entries| !entries.is_trivial()).collect())
+    entries.filter(|entries| !entries.is_trivial()).collect()
 }
 
 impl Entries {
-    /// True if the result is the version of the only side that changed the file, or of both.
+    /// True if the result is the version of the only side that changed the file, or of both, or if the fork took the file
+    /// away and it stays away. Tests that upstream adds to such a file are none that the fork wants.
     fn is_trivial(&self) -> bool {
         let [base, ours, theirs, result] = &self.trees;
         (ours == base && result == theirs)
             || (theirs == base && result == ours)
             || (ours == theirs && result == ours)
+            || (base.is_some() && ours.is_none() && result.is_none())
     }
 
     fn files(&self) -> impl Iterator<Item = &Sha> {
@@ -105,4 +103,36 @@ fn parse_versions(entries: &Entries, contents: &BTreeMap<Sha, Vec<u8>>) -> Optio
     };
     let [base, ours, theirs, result] = &entries.trees;
     Some([parse(base)?, parse(ours)?, parse(theirs)?, parse(result).unwrap_or_default()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Versions of a file in merge base, fork, upstream and result; `-` is no file.
+    fn is_read(versions: [&str; 4]) -> bool {
+        let entry = |version: &str| {
+            let digit = version.chars().next().filter(|digit| *digit != '-')?;
+            let id = Sha::parse(&digit.to_string().repeat(40)).unwrap();
+            Some(TreeEntry { mode: 0o100_644, id })
+        };
+        !Entries { path: b"a.rs".to_vec(), trees: versions.map(entry) }.is_trivial()
+    }
+
+    #[test]
+    fn only_files_in_which_a_merge_could_lose_a_test_are_read() {
+        assert!(is_read(["a", "b", "c", "d"]));
+        assert!(!is_read(["a", "b", "a", "b"]) && !is_read(["a", "a", "c", "c"]));
+        assert!(is_read(["a", "b", "a", "c"]) && is_read(["a", "a", "c", "a"]));
+    }
+
+    #[test]
+    fn a_file_that_the_fork_took_away_may_stay_away() {
+        assert!(!is_read(["a", "-", "c", "-"]));
+        assert!(
+            is_read(["a", "b", "-", "-"]),
+            "upstream's deletion does not take the fork's tests"
+        );
+        assert!(is_read(["-", "-", "c", "-"]), "upstream's new file is not the fork's to take");
+    }
 }

@@ -128,6 +128,11 @@ async fn what_no_resolution_explains_is_named_in_a_conflict_too() {
     let account =
         by_hand(&world, &[("conf", Some(&good().replace("three = 3", "three = 3\nskip")))]).await;
     assert_eq!(looks(&account), ["conf: beyond the conflict: 1 line that neither side has"]);
+    let combined = good().replace("nine = fork\nnine = up", "nine = fork, up");
+    let account = by_hand(&world, &[("conf", Some(&combined))]).await;
+    let words = looks(&account).concat();
+    let inside = "inside the conflict: 1 line that neither side has as it is";
+    assert!(words.contains(inside) && !words.contains("beyond the conflict"), "{words}");
     let tip = world.merged_by_hand(&[("conf", Some(&good()))]);
     world.repo.git(&["checkout", "--quiet", "--force", "-B", "changed", tip.as_str()]);
     world.repo.git(&["update-index", "--chmod=+x", "conf"]);

@@ -10,6 +10,7 @@ use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
     ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
 };
+use merge::entry::MergeChanges;
 use merge::pattern::PathPatterns;
 use testkit::Hermetic;
 
@@ -41,7 +42,8 @@ async fn two_thousand_changed_paths_are_accounted_for_at_once() {
     }));
     let ends = ContractEnds { merge_base, base, upstream, tip };
     let bounds = ContractBounds::default();
-    let facts = observe_contract(&repo, &ends, &PathPatterns::default(), bounds).await.unwrap();
+    let (changes, none) = (MergeChanges::new(&repo, &ends), PathPatterns::default());
+    let facts = observe_contract(&changes, &none, bounds).await.unwrap();
     let contract = judge_contract(&facts);
     let asked = questions.load(Ordering::Relaxed);
     assert_eq!((contract.paths.len(), contract.lost), (FILES, false));

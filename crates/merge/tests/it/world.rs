@@ -12,6 +12,7 @@ use merge::clean::{MergeAttempt, MergeOptions, try_merge};
 use merge::contract::{
     Contract, ContractBounds, ContractEnds, ContractStatus, judge_contract, observe_contract,
 };
+use merge::entry::MergeChanges;
 use merge::pattern::PathPatterns;
 use model::id::Sha;
 use testkit::{Hermetic, Repo};
@@ -114,9 +115,11 @@ impl World {
         let ends = ContractEnds { merge_base, base, upstream, tip: tip.clone() };
         let protected = PathPatterns::new(protect);
         let bounds = ContractBounds::default();
-        let mut facts = observe_contract(&sealed, &ends, &protected, bounds).await.unwrap();
+        let changes = MergeChanges::new(&sealed, &ends);
+        let mut facts = observe_contract(&changes, &protected, bounds).await.unwrap();
         let rules = DropRules::default();
-        facts.refine(&observe_account(&sealed, &ends, &rules, bounds).await.unwrap(), &rules);
+        let account = observe_account(&changes, &rules, bounds).await.unwrap();
+        facts.refine(&account, &rules);
         judge_contract(&facts)
     }
 }
@@ -127,7 +130,8 @@ impl World {
         let (base, upstream) = (self.sha(FORK), self.sha(UPSTREAM));
         let merge_base = sealed.merge_base(&base, &upstream).await.unwrap().unwrap();
         let ends = ContractEnds { merge_base, base, upstream, tip: tip.clone() };
-        observe_account(&sealed, &ends, rules, ContractBounds::default()).await.unwrap()
+        let changes = MergeChanges::new(&sealed, &ends);
+        observe_account(&changes, rules, ContractBounds::default()).await.unwrap()
     }
 }
 
