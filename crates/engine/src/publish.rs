@@ -24,6 +24,13 @@ pub struct Publication {
     pub note: Option<String>,
 }
 
+impl Publication {
+    /// Returns whether the branch is at origin and nothing went wrong.
+    pub fn is_published(&self) -> bool {
+        self.pushed && self.problem.is_none()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullReference {
     pub number: u64,

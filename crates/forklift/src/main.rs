@@ -18,9 +18,9 @@ use shell::start::{JsonOutput, Program};
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
     ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, log,
-    merge_plan, prune, publish, replay, resume, run, runs, show, trust,
+    merge_plan, prune, publish, replay, resume, run, runs, show, status, trust, withdraw,
 };
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 
 static PROGRAM: Program = Program { name: "forklift", label_width: 11, json: JsonOutput::Events };
 
@@ -34,17 +34,20 @@ fn main() -> ExitCode {
 /// agent a sealed copy of the repository to merge in, verifies the result against the commits it pinned itself and
 /// publishes a branch, or says what is needed. Your checkout is never touched.
 #[derive(Debug, Parser)]
-#[command(name = "forklift", version, about, after_help = exit_table::<ForkliftExit>(), args_conflicts_with_subcommands = true)]
+#[command(name = "forklift", version, about, after_help = exit_table::<ForkliftExit>())]
 struct ForkliftCli {
     #[command(subcommand)]
     command: Option<ForkliftCommand>,
+    /// Work on the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
     /// Do it for several forks, one after the other: folders, or @FILE with one folder per line
     ///
     /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
     /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
-    /// first: 9, 2, 1, 7, 3, 6, 5, 4, 0. A signal ends the fork that is being done and begins no other.
+    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 0. A signal ends the fork that is being done and begins no other.
     #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
     all: Vec<PathBuf>,
     #[command(flatten)]
@@ -57,6 +60,9 @@ enum ForkliftCommand {
     Resume(resume::ResumeArgs),
     Retry(resume::RetryArgs),
     Publish(publish::PublishArgs),
+    Withdraw(withdraw::WithdrawArgs),
+    /// Show every fork that has runs: how far behind it is, its last run, and what to do next
+    Status,
     Changelog(changelog::ChangelogArgs),
     Files(files::FilesArgs),
     First(first::FirstArgs),
@@ -84,28 +90,36 @@ enum ForkliftCommand {
 }
 
 fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
+    let here = cli.directory.as_deref();
     let Some(command) = cli.command else {
+        let run = RunArgs { directory: cli.directory, ..cli.run };
         return match cli.all.is_empty() {
-            true => run::cmd_run(ui, &cli.run, &ForkliftDirs::from_env()?, None),
-            false => all::cmd_run_all(ui, &cli.run, &cli.all),
+            true => run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None),
+            false => all::cmd_run_all(ui, &run, &cli.all),
         };
     };
+    if cli.run != RunArgs::default() || !cli.all.is_empty() {
+        let text = "options of a run do not go before a subcommand; see: forklift help <COMMAND>";
+        return Err(Failure::usage(text));
+    }
     match command {
-        ForkliftCommand::Attach(args) => attach::cmd_attach(ui, &args),
-        ForkliftCommand::Resume(args) => resume::cmd_resume(ui, args),
-        ForkliftCommand::Retry(args) => resume::cmd_retry(ui, &args),
-        ForkliftCommand::Publish(args) => publish::cmd_publish(ui, &args),
-        ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args),
-        ForkliftCommand::Files(args) => files::cmd_files(ui, &args),
-        ForkliftCommand::First(args) => first::cmd_first(ui, &args),
+        ForkliftCommand::Attach(args) => attach::cmd_attach(ui, &args, here),
+        ForkliftCommand::Resume(args) => resume::cmd_resume(ui, args, here),
+        ForkliftCommand::Retry(args) => resume::cmd_retry(ui, &args, here),
+        ForkliftCommand::Publish(args) => publish::cmd_publish(ui, &args, here),
+        ForkliftCommand::Withdraw(args) => withdraw::cmd_withdraw(ui, &args, here),
+        ForkliftCommand::Status => status::cmd_status(ui),
+        ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args, here),
+        ForkliftCommand::Files(args) => files::cmd_files(ui, &args, here),
+        ForkliftCommand::First(args) => first::cmd_first(ui, &args, here),
         ForkliftCommand::Prune(args) => prune::cmd_prune(ui, &args),
         ForkliftCommand::Agents(command) => agents::cmd_agents(ui, &command),
         ForkliftCommand::Image(command) => image::cmd_image(ui, &command),
         ForkliftCommand::Runs => runs::cmd_runs(ui),
-        ForkliftCommand::Show(args) => show::cmd_show(ui, &args),
-        ForkliftCommand::Log(args) => log::cmd_log(ui, &args),
-        ForkliftCommand::Replay(args) => replay::cmd_replay(ui, &args),
-        ForkliftCommand::Trust(args) => trust::cmd_trust(ui, &args),
+        ForkliftCommand::Show(args) => show::cmd_show(ui, &args, here),
+        ForkliftCommand::Log(args) => log::cmd_log(ui, &args, here),
+        ForkliftCommand::Replay(args) => replay::cmd_replay(ui, &args, here),
+        ForkliftCommand::Trust(args) => trust::cmd_trust(ui, &args, here),
         ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
         ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
         ForkliftCommand::Demo(args) => demo::cmd_demo(ui, args),

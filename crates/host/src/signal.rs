@@ -30,6 +30,17 @@ pub enum StopSignal {
     HangUp,
 }
 
+impl StopSignal {
+    /// The number of the signal.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::HangUp => 1,
+            Self::Interrupt => 2,
+            Self::Terminate => 15,
+        }
+    }
+}
+
 impl fmt::Display for CancelReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

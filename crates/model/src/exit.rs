@@ -17,6 +17,12 @@ pub trait ExitStatus: Copy + Debug + Eq + 'static {
     const INTERNAL: Self;
 
     fn row(self) -> ExitRow;
+
+    /// Status of a program that this signal ended: 128 and its number, as a shell has it, if the table has that code.
+    fn of_signal(signal: u8) -> Self {
+        let code = 128_u8.saturating_add(signal);
+        Self::ALL.iter().copied().find(|status| status.row().code == code).unwrap_or(Self::GENERAL)
+    }
 }
 
 /// One status: a line of the tables in `--help` and in the README.
@@ -85,6 +91,9 @@ exit_table! {
         AgentFailed = 6, "agent-failed", "the agent failed";
         PublishFailed = 7, "publish-failed", "verified, but publishing failed";
         Internal = 9, "internal", "internal error; please report it";
+        HungUp = 129, "hung-up", "stopped because its terminal closed (SIGHUP)";
+        Interrupted = 130, "interrupted", "stopped by Ctrl-C (SIGINT)";
+        Terminated = 143, "terminated", "stopped by SIGTERM";
     }
 }
 
@@ -132,9 +141,16 @@ mod tests {
 
     #[test]
     fn statuses_have_the_documented_codes() {
-        assert_eq!(codes::<ForkliftExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 9]);
+        assert_eq!(codes::<ForkliftExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 9, 129, 130, 143]);
         assert_eq!(codes::<WfExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(codes::<BottleExit>(), [0, 1, 2, 3, 8, 9, 125]);
+    }
+
+    #[test]
+    fn a_signal_has_its_own_status_where_the_table_has_one() {
+        assert_eq!([1, 2, 15].map(|it| ForkliftExit::of_signal(it).code()), [129, 130, 143]);
+        assert_eq!(ForkliftExit::of_signal(9), ForkliftExit::Machine);
+        assert_eq!(WfExit::of_signal(15), WfExit::General);
     }
 
     #[test]

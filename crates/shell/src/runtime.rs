@@ -1,6 +1,6 @@
 //! The async runtime of a command, stopped by signals.
 
-use host::signal::{Cancel, cancel_on_signals};
+use host::signal::{Cancel, CancelReason, cancel_on_signals};
 use model::exit::ExitStatus;
 
 use crate::failure::{Failure, OrExit};
@@ -32,6 +32,16 @@ pub async fn unless_stopped<T, S: ExitStatus>(
 ) -> Result<T, Failure<S>> {
     tokio::select! {
         done = work => done,
-        reason = cancel.cancelled() => Err(Failure::new(S::GENERAL, format!("stopped by {reason}"))),
+        reason = cancel.cancelled() => {
+            Err(Failure::new(stop_status(&reason), format!("stopped: {reason}")))
+        }
+    }
+}
+
+/// Status of a command that was stopped.
+pub fn stop_status<S: ExitStatus>(reason: &CancelReason) -> S {
+    match reason {
+        CancelReason::Signal(signal) => S::of_signal(signal.number()),
+        CancelReason::Asked(_) => S::GENERAL,
     }
 }

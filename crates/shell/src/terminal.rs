@@ -74,6 +74,11 @@ pub(crate) fn redactor() -> Arc<Redactor> {
     Terminal::lock().redactor.clone()
 }
 
+/// Columns of the screen that standard output is on; `None` where it is a file or a pipe.
+pub(crate) fn width() -> Option<u16> {
+    host::terminal::size().map(|(_, columns)| columns)
+}
+
 /// Writes to standard output. A reader that stopped reading is not an error.
 pub(crate) fn print(text: &str) {
     let terminal = Terminal::lock();

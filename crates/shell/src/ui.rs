@@ -4,8 +4,8 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
-use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use engine::report::Reporter;
 use model::escape::{escape_line, escape_terminal};
 use model::exit::ExitStatus;
@@ -100,6 +100,14 @@ impl Ui {
         self.spin(&escape_line(message));
     }
 
+    /// Shows progress that is worth a line: beside the spinner, as an event, or as a line where there is no spinner.
+    pub fn progress_line(&self, kind: &str, message: &str) {
+        self.progress(kind, message);
+        if self.mode == Mode::Plain {
+            self.aside(&format!("  {}", escape_line(message)));
+        }
+    }
+
     pub fn note(&self, message: &str) {
         self.event("note", &json!({ "text": message }));
         self.aside(&format!("  {}", escape_line(message)));
@@ -153,10 +161,14 @@ impl Ui {
         self.print(&format!("{}\n", escape_line(text)));
     }
 
-    /// Prints a table as the result; without a heading where `head` is empty.
+    /// Prints a table as the result; without a heading where `head` is empty. On a terminal long cells are wrapped to its
+    /// width; other readers get one line for each row, whatever its length.
     pub fn table(&self, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
         let mut table = Table::new();
         table.load_style(NOTHING);
+        if let Some(width) = terminal::width() {
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        }
         if !head.is_empty() {
             table.set_header(head);
         }

@@ -9,8 +9,9 @@ use run_store::run_dir::RunDir;
 use serde::Serialize;
 use serde_json::json;
 use shell::Ui;
+use shell::runtime::stop_status;
 
-use super::run::begin;
+use super::run::{advance_stoppable, begin};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
@@ -40,8 +41,8 @@ pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome
         let cancel = cancel_on_signals().or_machine()?;
         let mut rows = Vec::new();
         for (number, fork) in forks.iter().enumerate() {
-            if cancel.reason().is_some() {
-                rows.push(not_begun(fork));
+            if let Some(reason) = cancel.reason() {
+                rows.push(not_begun(fork, stop_status(&reason)));
                 continue;
             }
             ui.phase(
@@ -90,7 +91,7 @@ async fn run_one(
         Err(failure) => return failed(ui, fork, None, &failure),
     };
     let dir = run.run.dir.clone();
-    let outcome = engine::run::advance(run).await;
+    let outcome = advance_stoppable(run).await;
     drop(fork_lock);
     match outcome {
         Ok(status) => finished(fork, &dir, status),
@@ -134,8 +135,8 @@ fn failed(ui: &Ui, fork: &Path, dir: Option<&RunDir>, failure: &Failure) -> Row 
     Row { run, ..without_run(fork, failure.to_string(), failure.status) }
 }
 
-fn not_begun(fork: &Path) -> Row {
-    without_run(fork, "not begun: stopped before it".to_owned(), ForkliftExit::Machine)
+fn not_begun(fork: &Path, status: ForkliftExit) -> Row {
+    without_run(fork, "not begun: stopped before it".to_owned(), status)
 }
 
 fn without_run(fork: &Path, words: String, status: ForkliftExit) -> Row {

@@ -1,13 +1,15 @@
 //! `forklift attach`: finish a run whose forklift was killed.
 
+use std::path::Path;
+
 use clap::Args;
-use engine::run::advance;
 use host::signal::cancel_on_signals;
-use run_store::run_dir;
 use shell::Ui;
 
 use super::publish::publish_closed;
-use super::run_args::{AcceptArgs, DEFAULT_WAIT_SECS};
+use super::run::advance_stoppable;
+use super::run_args::{AcceptArgs, DEFAULT_WAIT_SECS, ModeArgs};
+use super::run_name::RunNameArgs;
 use super::show::show_later_publication;
 use super::{ForkliftDirs, block_on};
 use crate::exit::{OrExit, Outcome};
@@ -25,20 +27,23 @@ use crate::rules::judge::Verdict;
 /// --accept-dropped or --allow-path, without an agent.
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The run's name, or the start of it
-    run: String,
+    #[command(flatten)]
+    run: RunNameArgs,
     #[command(flatten)]
     accept: AcceptArgs,
+    #[command(flatten)]
+    publishing: ModeArgs,
 }
 
-pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
+pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs, here: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &args.run).or_usage()?;
+    let dir = args.run.find(&places, here)?;
     let meta = ForkRunRecord::load(&dir).or_machine()?;
     if dir.is_closed() {
         let verdict = final_verdict(&meta);
         if args.accept.is_given() && verdict != Verdict::Publish {
-            return publish_closed(ui, &places, &StoredRun { dir, meta }, &args.accept);
+            let mode = args.publishing.mode();
+            return publish_closed(ui, &places, &StoredRun { dir, meta }, &args.accept, mode);
         }
         show_end(ui, &dir, &meta, &verdict);
         let is_published = show_later_publication(ui, &places, &dir)?;
@@ -50,7 +55,9 @@ pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs) -> Outcome {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, DEFAULT_WAIT_SECS).await?;
         let mut run = ForkRun::open(ui, &places, dir, repo, cancel)?;
         run.accept(&args.accept);
-        let outcome = advance(run).await;
+        let settings = &mut run.run.record.settings;
+        settings.publish_mode = settings.publish_mode.max(args.publishing.mode());
+        let outcome = advance_stoppable(run).await;
         drop(fork_lock);
         outcome
     })

@@ -1,11 +1,18 @@
 //! `forklift changelog`: previews upstream's changes and the result of integrating them.
 
+use std::path::Path;
+
 use clap::Args;
+use engine::evidence::Pins;
 use host::git::{GitIdentity, RefName};
 use merge::clean::{Conflict, MergeOptions};
 use merge::forecast::{MergeForecast, UpstreamForecast, observe_forecast};
+use merge::path::TreePath;
 use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
+use merge::resolver::decide::TrustThreshold;
+use merge::resolver::history::HistoryRange;
+use merge::resolver::{MergeHeads, ResolveOptions, resolve_conflicts};
 use model::exit::ForkliftExit;
 use serde::Serialize;
 use serde_json::json;
@@ -15,6 +22,7 @@ use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::preview::Preview;
+use crate::flow::resolver::{learn_kept, learned_file};
 use crate::rules::fork_file::{ForkRules, TimedCommand};
 use crate::rules::strategy::Strategy;
 use crate::rules::words::counted;
@@ -29,6 +37,14 @@ enum RebaseForecast {
     TooMany,
 }
 
+/// Conflicts that the resolver answers.
+#[derive(Debug, Serialize)]
+struct ResolverForecast {
+    resolved: Vec<TreePath>,
+    /// Number of conflicts that are left for an agent.
+    open: usize,
+}
+
 /// Show what is coming from upstream: commits, numbers, and the conflicts to expect
 ///
 /// Fetches as a run does and changes nothing. No model is asked.
@@ -41,16 +57,22 @@ pub(crate) struct ChangelogArgs {
     limit: usize,
 }
 
-pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
+pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs, directory: Option<&Path>) -> Outcome {
     let (look, limit) = (&args.look, args.limit);
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, look, &places.cache).await?;
+        let preview = Preview::make(ui, look, directory, &places.cache).await?;
         let pins = &preview.seen.pins;
         let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit)
             .await
             .or_machine()?;
         let rules = preview.rules();
+        let resolver = match &forecast.merge {
+            MergeForecast::Conflicts(_) => {
+                forecast_resolver(ui, &preview, &rules, &places.cache).await?
+            }
+            _ => None,
+        };
         let rebase = match rules.strategy {
             Some(Strategy::Rebase) if forecast.merge != MergeForecast::NothingNew => {
                 Some(forecast_rebase(&preview).await?)
@@ -69,10 +91,10 @@ pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs) -> Outcome {
             &json!({
                 "fork": preview.seen.fork.path, "target": preview.seen.target,
                 "target_name": preview.seen.target_name, "pins": pins, "forecast": forecast,
-                "rebase": rebase, "rules": rules, "protected": touched,
+                "resolver": resolver, "rebase": rebase, "rules": rules, "protected": touched,
             }),
         );
-        show_forecast(ui, &preview, &forecast, limit);
+        show_forecast(ui, &preview, &forecast, resolver.as_ref(), limit);
         show_rebase(ui, rebase.as_ref());
         show_rules(ui, preview.seen.fork_file.is_some(), &rules, &touched);
         Ok(ForkliftExit::Success)
@@ -99,7 +121,42 @@ async fn forecast_rebase(preview: &Preview) -> Result<RebaseForecast, Failure> {
     })
 }
 
-fn show_forecast(ui: &Ui, preview: &Preview, forecast: &UpstreamForecast, limit: usize) {
+/// Resolves the conflicts as a run does before it starts an agent, but without programs in boxes. `None` if the fork wants
+/// no answer without an agent.
+async fn forecast_resolver(
+    ui: &Ui,
+    preview: &Preview,
+    rules: &ForkRules,
+    cache: &Path,
+) -> Result<Option<ResolverForecast>, Failure> {
+    let share = rules.trust.and_then(|share| TrustThreshold::new(share).ok());
+    let trust = share.unwrap_or(TrustThreshold::DEFAULT);
+    if trust == TrustThreshold::NEVER {
+        return Ok(None);
+    }
+    let Pins { base, upstream } = &preview.seen.pins;
+    let range = HistoryRange { tip: base, upstream };
+    let file = learned_file(cache, &preview.seen.repo);
+    let learned = learn_kept(ui, &preview.repo, range, &file).await?;
+    let resolve_rules = rules.resolve_rules();
+    let options = ResolveOptions {
+        rules: &resolve_rules,
+        knowledge: &learned.knowledge,
+        ..ResolveOptions::at(trust)
+    };
+    let heads = MergeHeads { ours: base.clone(), theirs: upstream.clone() };
+    let done = resolve_conflicts(&preview.repo, &heads, options).await.or_machine()?;
+    let resolved = done.receipts.iter().map(|receipt| receipt.path.clone()).collect();
+    Ok(Some(ResolverForecast { resolved, open: done.rest.len() }))
+}
+
+fn show_forecast(
+    ui: &Ui,
+    preview: &Preview,
+    forecast: &UpstreamForecast,
+    resolver: Option<&ResolverForecast>,
+    limit: usize,
+) {
     ui.result("fork", &preview.seen.fork.path.display().to_string());
     ui.result("target", &preview.target());
     let UpstreamForecast { commit_count, files, insertions, deletions, .. } = forecast;
@@ -123,12 +180,33 @@ fn show_forecast(ui: &Ui, preview: &Preview, forecast: &UpstreamForecast, limit:
             ui.result("merge", "not by git: the histories have no commit in common");
         }
         MergeForecast::Conflicts(conflicts) => {
-            ui.result(
-                "merge",
-                &format!("{}, for an agent to resolve", counted(conflicts.len(), "conflict")),
-            );
-            show_conflicts(ui, conflicts);
+            show_merge(ui, conflicts, resolver);
         }
+    }
+}
+
+fn show_merge(ui: &Ui, conflicts: &[Conflict], resolver: Option<&ResolverForecast>) {
+    let count = counted(conflicts.len(), "conflict");
+    let resolved = resolver.map_or(&[][..], |resolver| &resolver.resolved);
+    let words = match resolver {
+        Some(resolver) if resolver.open == 0 => format!("{count}, all resolved without a model"),
+        Some(resolver) if !resolved.is_empty() => format!(
+            "{count}: {} resolved without a model, {} for an agent to resolve",
+            resolved.len(),
+            resolver.open
+        ),
+        Some(_) | None => format!("{count}, for an agent to resolve"),
+    };
+    ui.result("merge", &words);
+    let (done, open): (Vec<Conflict>, Vec<Conflict>) =
+        conflicts.iter().cloned().partition(|conflict| resolved.contains(&conflict.path));
+    show_conflicts(ui, &open);
+    for conflict in done {
+        ui.item(&format!(
+            "{} ({}), resolved without a model",
+            conflict.path,
+            conflict.kind.as_str()
+        ));
     }
 }
 

@@ -1,5 +1,7 @@
 //! `forklift files`: lists the files that the fork changed.
 
+use std::path::Path;
+
 use clap::Args;
 use merge::own::{OwnFile, observe_own_files};
 use model::exit::ForkliftExit;
@@ -27,11 +29,11 @@ pub(crate) struct FilesArgs {
     hash: bool,
 }
 
-pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs) -> Outcome {
+pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs, directory: Option<&Path>) -> Outcome {
     let (look, hash) = (&args.look, args.hash);
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, look, &places.cache).await?;
+        let preview = Preview::make(ui, look, directory, &places.cache).await?;
         let pins = &preview.seen.pins;
         let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream)
             .await

@@ -1,5 +1,7 @@
 //! `forklift first`: finds the first commit of upstream that conflicts with the fork.
 
+use std::path::Path;
+
 use clap::Args;
 use host::git::MergedTree;
 use merge::clean::conflicts_of;
@@ -27,10 +29,10 @@ pub(crate) struct FirstArgs {
 }
 
 /// Finds the commit. The target is tried first: a conflict that upstream has removed since then does not matter.
-pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs) -> Outcome {
+pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, &args.look, &places.cache).await?;
+        let preview = Preview::make(ui, &args.look, directory, &places.cache).await?;
         let pins = &preview.seen.pins;
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
         parted.or_machine()?.ok_or_else(|| preview.unrelated())?;

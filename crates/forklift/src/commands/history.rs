@@ -6,23 +6,21 @@ use clap::Args;
 use host::git::{SealedRepo, UserRepo};
 use merge::resolver::history::{HistoryRange, Learned};
 use merge::resolver::structure::StructureRecord;
-use model::id::{BranchName, Sha};
+use model::id::{BranchName, RemoteName, Sha};
+use shell::Ui;
 use tempfile::TempDir;
 
+use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit};
-use crate::flow::observe::{find_repo, fork_key};
+use crate::flow::observe::{find_repo, fork_directory, fork_key, known_default_branch};
 use crate::flow::resolver::{learn_kept, save_learned};
 use crate::flow::structure::{load_record, record_file};
 
 /// The fork whose merges are read.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HistoryArgs {
-    /// Look at the fork in this folder instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// The branch that is kept up to date, here and upstream
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    main_branch: String,
+    #[command(flatten)]
+    names: NameArgs,
 }
 
 /// A fork whose merges are read. Nothing is fetched, and the checkout does not change.
@@ -37,15 +35,14 @@ pub(super) struct ForkHistory {
 
 impl ForkHistory {
     /// Finds the fork at or above a folder, with its remotes as last fetched.
-    pub(super) async fn find(args: &HistoryArgs) -> Result<Self, Failure> {
-        let branch = BranchName::parse(&args.main_branch).or_usage()?;
-        let dir = match &args.directory {
-            Some(dir) => dir.clone(),
-            None => host::env::current_dir().or_machine()?,
-        };
-        let repo = find_repo(&dir).await?;
-        let tip = tip_of(&repo, "origin", &branch).await?;
-        let upstream = tip_of(&repo, "upstream", &branch).await?;
+    pub(super) async fn find(
+        args: &HistoryArgs,
+        directory: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let repo = find_repo(&fork_directory(directory)?).await?;
+        let NameArgs { main_branch, remote_origin, remote_upstream } = &args.names;
+        let tip = tip_of(&repo, remote_origin, main_branch.as_ref()).await?;
+        let upstream = tip_of(&repo, remote_upstream, main_branch.as_ref()).await?;
         let scratch = TempDir::new().or_machine()?;
         let path = scratch.path().join("past.git");
         let sealed = SealedRepo::init_bare(&path, repo.object_format()).await.or_machine()?;
@@ -60,8 +57,8 @@ impl ForkHistory {
     }
 
     /// Knowledge about the fork, updated with new merges.
-    pub(super) async fn learned(&self, cache: &Path) -> Result<Learned, Failure> {
-        learn_kept(&self.sealed, self.range(), &self.kept_at(cache)).await
+    pub(super) async fn learned(&self, ui: &Ui, cache: &Path) -> Result<Learned, Failure> {
+        learn_kept(ui, &self.sealed, self.range(), &self.kept_at(cache)).await
     }
 
     /// Record of the structural merger, if a run used one.
@@ -78,7 +75,15 @@ impl ForkHistory {
     }
 }
 
-async fn tip_of(repo: &UserRepo, remote: &str, branch: &BranchName) -> Result<Sha, Failure> {
+async fn tip_of(
+    repo: &UserRepo,
+    remote: &RemoteName,
+    branch: Option<&BranchName>,
+) -> Result<Sha, Failure> {
+    let branch = match branch {
+        Some(branch) => branch.clone(),
+        None => known_default_branch(repo, remote).await?,
+    };
     let name = format!("refs/remotes/{remote}/{branch}");
     repo.resolve_commit(&name).await.or_machine()?.ok_or_else(|| {
         Failure::usage(format!(

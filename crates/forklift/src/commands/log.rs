@@ -1,26 +1,28 @@
 //! `forklift log`: output of a run's agent, from the start or as it comes.
 
+use std::path::Path;
+
 use clap::Args;
 use model::exit::ForkliftExit;
-use run_store::run_dir;
 use shell::Ui;
 use shell::agent_log::{LogEnd, print_agent_log};
 
 use super::ForkliftDirs;
-use crate::exit::{Failure, OrExit, Outcome};
+use super::run_name::RunNameArgs;
+use crate::exit::{Failure, Outcome};
 
 /// Show what a run's agent printed
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// The run's name, or the start of it
-    run: String,
+    #[command(flatten)]
+    run: RunNameArgs,
     /// Follow the log until the agent has ended
     #[arg(long, short)]
     follow: bool,
 }
 
-pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs) -> Outcome {
-    let dir = run_dir::find(&ForkliftDirs::from_env()?.runs, &args.run).or_usage()?;
+pub(crate) fn cmd_log(ui: &Ui, args: &LogArgs, here: Option<&Path>) -> Outcome {
+    let dir = args.run.find(&ForkliftDirs::from_env()?, here)?;
     if print_agent_log(ui, &dir, LogEnd::follow(args.follow))? {
         return Ok(ForkliftExit::Success);
     }

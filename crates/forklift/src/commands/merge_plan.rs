@@ -48,8 +48,10 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
         let repo = open(args);
         let range = HistoryRange { tip: &args.ours, upstream: &args.theirs };
         let learned = match &args.state {
-            Some(folder) => learn_kept(&repo, range, &folder.join("learned.json")).await?,
-            None => learn(&repo, range, None).await.or_machine()?,
+            Some(folder) => {
+                learn_kept(&ui.without_events(), &repo, range, &folder.join("learned.json")).await?
+            }
+            None => learn(&repo, range, None, |_| {}).await.or_machine()?,
         };
         let knowledge = &learned.knowledge;
         let options = ResolveOptions { knowledge, ..ResolveOptions::at(args.trust) };

@@ -19,9 +19,12 @@ mod request;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod run_args;
+pub(crate) mod run_name;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod status;
 pub(crate) mod trust;
+pub(crate) mod withdraw;
 
 use std::path::PathBuf;
 

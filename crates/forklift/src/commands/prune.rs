@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
+use engine::publish::Publication;
 use host::lock::FileLock;
 use jiff::SignedDuration;
 use model::exit::ForkliftExit;
@@ -17,11 +18,13 @@ use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::try_fork_lock;
 use crate::flow::observe::find_repo;
+use crate::flow::progress::Counter;
 use crate::flow::record::ForkRunRecord;
 use crate::rules::judge::Verdict;
 use crate::rules::prune::{
     Fate, OldRun, PruneOptions, RunState, Unpublished, judge_runs, parse_age,
 };
+use crate::rules::publish_mode::PublishMode;
 use crate::rules::words::counted;
 
 /// Extension of a run that is being removed: an interrupted removal is not taken for a run.
@@ -126,8 +129,12 @@ async fn observe_run(dir: &RunDir, locks: &mut ForkLocks<'_>) -> Result<OldRun, 
 fn state_of(dir: &RunDir, meta: &ForkRunRecord) -> RunState {
     let sent = meta.publication.as_ref();
     match &meta.verdict {
-        Some(Verdict::Publish) if sent.is_some_and(|sent| sent.problem.is_none()) => {
+        Some(Verdict::Publish) if sent.is_some_and(Publication::is_published) => {
             RunState::Published
+        }
+        // What a dry run made was never meant to be kept.
+        Some(Verdict::Publish) if meta.settings.publish_mode == PublishMode::DryRun => {
+            RunState::Empty
         }
         Some(Verdict::Publish) => RunState::UnpublishedCommit,
         None | Some(Verdict::UpToDate) => RunState::Empty,
@@ -166,10 +173,16 @@ fn remove(
         }
     }
     let mut sizes = Vec::new();
-    for (dir, _) in dirs.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Remove) {
+    let old: Vec<&RunDir> = dirs
+        .iter()
+        .zip(fates)
+        .filter_map(|(dir, fate)| (*fate == Fate::Remove).then_some(dir))
+        .collect();
+    let counter = Counter::new(ui, "removing");
+    for (number, dir) in old.iter().enumerate() {
+        counter.show(number, old.len(), "runs");
         sizes.push(host::file::tree_size(dir.path(), MOST_COUNTED).or_machine()?.bytes);
         if mode == PruneMode::Remove {
-            ui.progress("remove", &format!("removing {}", dir.id()));
             let doomed = root.join(format!("{}.{REMOVING}", dir.id()));
             std::fs::rename(dir.path(), &doomed).or_machine()?;
             host::file::remove_tree_safely(&doomed).or_machine()?;

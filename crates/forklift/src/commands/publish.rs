@@ -1,13 +1,15 @@
 //! `forklift publish`: publish the commit of a closed run.
 
+use std::path::Path;
+
 use clap::Args;
-use engine::run::advance;
 use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
-use run_store::run_dir;
 use shell::Ui;
 
+use super::run::advance_stoppable;
 use super::run_args::{AcceptArgs, DEFAULT_WAIT_SECS};
+use super::run_name::RunNameArgs;
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::earlier::{StoredRun, published_by};
@@ -17,6 +19,7 @@ use crate::flow::publish_run::{create_publish_run, is_published, refuse_unpublis
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::{ForkRun, final_verdict};
 use crate::flow::show::show_end;
+use crate::rules::publish_mode::PublishMode;
 
 /// Publish the verified commit of a run that could not be published, without an agent
 ///
@@ -24,22 +27,29 @@ use crate::flow::show::show_end;
 /// was refused is judged again with --accept-loss, --accept-dropped or --allow-path. The old run stays as it is.
 #[derive(Debug, Args)]
 pub(crate) struct PublishArgs {
-    /// The run's name, or the start of it
-    run: String,
+    #[command(flatten)]
+    run: RunNameArgs,
     #[command(flatten)]
     accept: AcceptArgs,
+    /// Push the branch and open no pull request
+    #[arg(long)]
+    no_pull_request: bool,
 }
 
-pub(crate) fn cmd_publish(ui: &Ui, args: &PublishArgs) -> Outcome {
+pub(crate) fn cmd_publish(ui: &Ui, args: &PublishArgs, here: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &args.run).or_usage()?;
+    let dir = args.run.find(&places, here)?;
     let meta = ForkRunRecord::load(&dir).or_machine()?;
     if !dir.is_closed() {
         let id = dir.id();
         let message = format!("{id} is not over; finish it with: forklift attach {id}");
         return Err(Failure::usage(message));
     }
-    publish_closed(ui, &places, &StoredRun { dir, meta }, &args.accept)
+    let mode = match args.no_pull_request {
+        true => PublishMode::BranchOnly,
+        false => PublishMode::Full,
+    };
+    publish_closed(ui, &places, &StoredRun { dir, meta }, &args.accept, mode)
 }
 
 /// Publishes the commit of a closed run, in a run of its own. What is published already is shown.
@@ -48,6 +58,7 @@ pub(super) fn publish_closed(
     places: &ForkliftDirs,
     earlier: &StoredRun,
     accept: &AcceptArgs,
+    mode: PublishMode,
 ) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_machine()?;
@@ -61,10 +72,10 @@ pub(super) fn publish_closed(
             return Ok(ForkliftExit::Success);
         }
         refuse_unpublishable(places, earlier, accept)?;
-        let dir = create_publish_run(places, earlier, &repo, accept).await?;
+        let dir = create_publish_run(places, earlier, &repo, accept, mode).await?;
         let mut run = ForkRun::open(ui, places, dir, repo, cancel)?;
         run.gather_again().await?;
-        let outcome = advance(run).await;
+        let outcome = advance_stoppable(run).await;
         drop(fork_lock);
         outcome
     })

@@ -1,10 +1,11 @@
 //! `forklift replay`: replays the fork's own merges with the resolver.
 
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::{self, Learned, ReplayedMerge};
+use merge::resolver::history::{self, Learned, MergesRead, ReplayedMerge};
 use model::exit::ForkliftExit;
 use serde_json::json;
 use shell::Ui;
@@ -12,6 +13,7 @@ use shell::Ui;
 use super::history::{ForkHistory, HistoryArgs};
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::progress::Counter;
 use crate::rules::replay_page::{ReplaySummary, render_html, render_text};
 
 /// Repeat the merges of this fork, and show which needed no person
@@ -21,7 +23,7 @@ pub(crate) struct ReplayArgs {
     fork: HistoryArgs,
     /// Report on the newest N merges; older ones are only learned from
     #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    last: Option<NonZeroUsize>,
     /// How sure an answer must be to count, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = TrustThreshold::parse)]
     trust: TrustThreshold,
@@ -30,10 +32,14 @@ pub(crate) struct ReplayArgs {
     html: Option<PathBuf>,
 }
 
-pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
+pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let (learned, tried) = block_on(replay(ui, args, &places))?;
-    let shown = tried.len().saturating_sub(args.last.unwrap_or(usize::MAX));
+    if let Some(file) = &args.html {
+        // Minutes of work must not end at a folder that is not there.
+        host::file::write_atomic(file, b"", 0o644).or_usage()?;
+    }
+    let (learned, tried) = block_on(replay(ui, args, directory, &places))?;
+    let shown = tried.len().saturating_sub(args.last.map_or(usize::MAX, NonZeroUsize::get));
     let Learned { skipped, one_sided, .. } = learned;
     let replayed = ReplaySummary::new(&tried[shown..], args.trust.share(), skipped, one_sided);
     if let Some(file) = &args.html {
@@ -50,13 +56,14 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs) -> Outcome {
 async fn replay(
     ui: &Ui,
     args: &ReplayArgs,
+    directory: Option<&Path>,
     places: &ForkliftDirs,
 ) -> Result<(Learned, Vec<ReplayedMerge>), Failure> {
-    let fork = ForkHistory::find(&args.fork).await?;
+    let fork = ForkHistory::find(&args.fork, directory).await?;
     let ui = ui.without_events();
     ui.phase("replay", "replaying the fork's merges");
-    let watch =
-        |tried: &ReplayedMerge| ui.progress("merge", &format!("merge {}", tried.merge.short()));
+    let counter = Counter::new(&ui, "replaying");
+    let watch = |merges: MergesRead| counter.show(merges.read, merges.of, "merges");
     let replayed = history::replay(&fork.sealed, fork.range(), args.trust, watch).await;
     let (learned, tried) = replayed.or_machine()?;
     // The next run starts from this.

@@ -12,7 +12,7 @@ use engine::agent_plan::{
 };
 use merge::pattern::check_pattern;
 use model::exit::ForkliftExit;
-use model::id::{BranchName, Override};
+use model::id::Override;
 use sandbox::backend::BackendKind;
 use shell::agent_settings::{egress_policy, load_script, parse_price};
 
@@ -25,7 +25,6 @@ const ENV_FILE_VARIABLE: &str = "FORKLIFT_OPENCODE_ENV";
 
 pub(crate) struct RunRequest {
     pub(crate) directory: PathBuf,
-    pub(crate) branch: BranchName,
     pub(crate) backend: Option<BackendKind>,
     pub(crate) resolved: ResolvedAgent,
 }
@@ -37,14 +36,13 @@ impl RunRequest {
             Some(directory) => directory.clone(),
             None => host::env::current_dir().or_usage()?,
         };
-        let branch = BranchName::parse(&args.main_branch).or_usage()?;
         let backend = args.backend.as_deref().map(str::parse).transpose();
         let backend: Option<BackendKind> = backend.or_usage()?;
         args.allow_path.iter().try_for_each(|pattern| check_pattern(pattern)).or_usage()?;
         let options = agent_options(args, places)?;
         let resolved = resolve_agent(options, &places.agents).await.map_err(with_flag)?;
         shell::terminal::hide(resolved.secrets());
-        Ok(Self { directory, branch, backend, resolved })
+        Ok(Self { directory, backend, resolved })
     }
 }
 

@@ -1,14 +1,15 @@
 //! `forklift resume` and `forklift retry`: continue or repeat an earlier run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use run_store::run_dir;
+use run_store::run_dir::RunDir;
 use shell::Ui;
 
 use super::ForkliftDirs;
 use super::run::cmd_run;
-use crate::commands::run_args::{AcceptArgs, RunArgs};
+use super::run_name::RunNameArgs;
+use crate::commands::run_args::{AcceptArgs, ModeArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
@@ -39,8 +40,8 @@ pub(crate) struct RetryArgs {
 /// The earlier run, and the options that differ this time.
 #[derive(Debug, Args)]
 struct EarlierRunArgs {
-    /// The run's name, or the start of it
-    run: String,
+    #[command(flatten)]
+    run: RunNameArgs,
     /// Time limit of the agent this time, in seconds of wall clock
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
@@ -52,27 +53,29 @@ struct EarlierRunArgs {
     script: Option<PathBuf>,
     #[command(flatten)]
     accept: AcceptArgs,
+    #[command(flatten)]
+    publishing: ModeArgs,
 }
 
-pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs) -> Outcome {
+pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs, here: Option<&Path>) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &resume.run).or_usage()?;
+    let dir = resume.run.find(&places, here)?;
     let earlier = EarlierRun::load(&dir, args.answer)?;
     cmd_run(ui, &run_args(&dir, resume)?, &places, Some(earlier))
 }
 
-pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs) -> Outcome {
+pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs, here: Option<&Path>) -> Outcome {
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &resume.run).or_usage()?;
+    let dir = resume.run.find(&places, here)?;
     let mut run_args = RunArgs { again: true, ..run_args(&dir, resume)? };
     run_args.allow_unrelated |= args.allow_unrelated;
     cmd_run(ui, &run_args, &places, None)
 }
 
 /// The options of the earlier run, with those that differ this time.
-fn run_args(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, Failure> {
+fn run_args(dir: &RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, Failure> {
     let meta = ForkRunRecord::load(dir).or_machine()?;
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path.clone());
@@ -82,5 +85,6 @@ fn run_args(dir: &run_dir::RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, F
     args.accept_loss |= resume.accept.accept_loss;
     args.accept_dropped |= resume.accept.accept_dropped;
     args.allow_path.extend(resume.accept.allow_path.iter().cloned());
+    args.publishing.add(resume.publishing);
     Ok(args)
 }

@@ -10,13 +10,13 @@ use model::id::RunId;
 use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
 use shell::Ui;
-use shell::runtime::unless_stopped;
+use shell::runtime::{stop_status, unless_stopped};
 
 use super::request::RunRequest;
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::earlier::{Start, find_start};
+use crate::flow::earlier::{Start, find_start, find_unfinished};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{Observation, ObserveOptions, find_repo, observe};
 use crate::flow::publish_run::create_publish_run;
@@ -39,10 +39,23 @@ pub(crate) fn cmd_run(
     block_on(async {
         let cancel = cancel_on_signals().or_machine()?;
         let (run, fork_lock) = begin(ui, args, dirs, earlier, cancel).await?;
-        let outcome = advance(run).await;
+        let outcome = advance_stoppable(run).await;
         drop(fork_lock);
         outcome
     })
+}
+
+/// Runs all phases that are left. What fails after a signal fails because of it, and can be continued.
+pub(super) async fn advance_stoppable(run: ForkRun<'_>) -> Outcome {
+    let (cancel, id) = (run.run.cancel.clone(), run.run.dir.id().clone());
+    match (advance(run).await, cancel.reason()) {
+        (Err(_), Some(reason)) => {
+            let text = format!("stopped: {reason}; {id} is not finished");
+            let remedy = format!("continue it with: forklift attach {id}");
+            Err(Failure::new(stop_status(&reason), text).with_remedy(remedy))
+        }
+        (outcome, _) => outcome,
+    }
 }
 
 /// Checks the request, locks and observes the fork, and creates the run, or opens the earlier one that has the same
@@ -54,8 +67,12 @@ pub(super) async fn begin<'a>(
     earlier: Option<EarlierRun>,
     cancel: Cancel,
 ) -> Result<(ForkRun<'a>, FileLock), Failure> {
-    let request = RunRequest::check(args, places).await?;
-    let found = choice::observe(request.backend, &args.image).await;
+    let checked = async {
+        let request = RunRequest::check(args, places).await?;
+        let found = choice::observe(request.backend, &args.image).await;
+        Ok((request, found))
+    };
+    let (request, found) = unless_stopped::<_, ForkliftExit>(&cancel, checked).await?;
     let choice = choice::choose(request.backend, &found, &args.image).or_usage()?;
     let repo = find_repo(&request.directory).await?;
     let looking = async {
@@ -64,7 +81,7 @@ pub(super) async fn begin<'a>(
             Some(earlier) => earlier.observe(repo).await?,
             None => {
                 let options = ObserveOptions {
-                    branch: &request.branch,
+                    names: &args.names,
                     target: args.target.as_ref(),
                     forge: args.forge_url.as_deref(),
                     cache: &places.cache,
@@ -98,16 +115,20 @@ pub(super) async fn begin<'a>(
             ui.phase("attach", &message);
             let mut run = ForkRun::open(ui, places, run.dir, seen.repo, cancel)?;
             run.accept(&AcceptArgs::of(args));
+            run.run.record.settings.publish_mode = args.publishing.mode();
             return Ok((run, fork_lock));
         }
         Start::Publish(run) => {
-            let message = format!("publishing the verified commit of {}", run.dir.id());
+            let message = format!("taking the verified commit of {}", run.dir.id());
             ui.phase("publish", &message);
-            let accept = AcceptArgs::default();
-            let dir = create_publish_run(places, &run, &seen.repo, &accept).await?;
+            let (accept, mode) = (AcceptArgs::default(), args.publishing.mode());
+            let dir = create_publish_run(places, &run, &seen.repo, &accept, mode).await?;
             return Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock));
         }
     };
+    if let Some(open) = find_unfinished(&places.runs, &seen.fork)? {
+        ui.warn(&format!("{open} is not finished; finish it with: forklift attach {open}"));
+    }
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
     let mut record = first_record(&dir, &seen, args, choice, earlier.as_ref());
     record.settings.model = request.resolved.model_name().map(str::to_owned);
@@ -143,6 +164,7 @@ fn task<'a>(
         (Some(_), Some(attempt)) => render_follow_up(attempt, args.timeout),
         _ => render_prompt(&Briefing {
             branch: &seen.fork.branch,
+            upstream: seen.fork.upstream_branch(),
             strategy: settings.strategy,
             target: &seen.target_name,
             timeout_secs: args.timeout,
@@ -167,42 +189,32 @@ fn first_record(
 ) -> ForkRunRecord {
     let image = choice.kind.uses_image().then(|| args.image.clone());
     let rules = seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default();
-    let product = ForkRecord {
-        fork: seen.fork.clone(),
-        pins: seen.pins.clone(),
-        settings: Settings {
-            provider: args.provider.clone(),
-            backend: choice.kind,
-            backend_reason: choice.reason,
-            image,
-            timeout_secs: args.timeout,
-            agent_when: args.agent_when,
-            accept_loss: args.accept_loss,
-            accept_dropped: args.accept_dropped,
-            target: seen.target.clone(),
-            target_name: seen.target_name.clone(),
-            strategy: strategy(args, seen),
-            rules,
-            trust: args.trust,
-            model: None,
-            notify_cmd: args.notify_cmd.clone(),
-            allow_paths: args.allow_path.clone(),
-            allow_unrelated: args.allow_unrelated,
-        },
-        resumed_from: earlier.map(|earlier| earlier.meta.run.clone()),
-        publishes: None,
-        check: None,
-        check_on_merge: None,
-        check_changed: None,
-        regenerate: Vec::new(),
-        merged_alone: false,
-        // The earlier workspace has the merge as the resolver left it.
-        resolver: earlier.and_then(|earlier| earlier.meta.resolver.clone()),
-        conflicts: earlier.map(|earlier| earlier.meta.conflicts.clone()).unwrap_or_default(),
-        stuck: None,
-        contract: None,
-        account: None,
-        tests: None,
+    let settings = Settings {
+        provider: args.provider.clone(),
+        backend: choice.kind,
+        backend_reason: choice.reason,
+        image,
+        timeout_secs: args.timeout,
+        agent_when: args.agent_when,
+        accept_loss: args.accept_loss,
+        accept_dropped: args.accept_dropped,
+        target: seen.target.clone(),
+        target_name: seen.target_name.clone(),
+        strategy: strategy(args, seen),
+        rules,
+        trust: args.trust,
+        model: None,
+        notify_cmd: args.notify_cmd.clone(),
+        allow_paths: args.allow_path.clone(),
+        allow_unrelated: args.allow_unrelated,
+        publish_mode: args.publishing.mode(),
     };
+    let mut product = ForkRecord::new(seen.fork.clone(), seen.pins.clone(), settings);
+    if let Some(earlier) = earlier {
+        product.resumed_from = Some(earlier.meta.run.clone());
+        // The earlier workspace has the merge as the resolver left it.
+        product.resolver = earlier.meta.resolver.clone();
+        product.conflicts = earlier.meta.conflicts.clone();
+    }
     ForkRunRecord::new(dir.id().clone(), product)
 }

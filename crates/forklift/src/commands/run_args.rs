@@ -6,20 +6,25 @@ use std::path::PathBuf;
 use clap::{Args, Command, FromArgMatches, ValueEnum};
 use merge::pattern::{PatternError, check_pattern};
 use merge::resolver::decide::{TrustError, TrustThreshold};
+use model::id::{BranchName, RemoteName};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
 
-use crate::flow::record::Settings;
+use crate::flow::record::{ForkRemotes, Settings};
+use crate::rules::publish_mode::PublishMode;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 
 /// Options of a run. They are kept with it, so that a later run can repeat it.
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunArgs {
-    /// Work on the fork in this folder instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    /// The folder of `-C`, which every command has.
+    #[arg(skip)]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) publishing: ModeArgs,
     /// The agent: opencode, codex, claude, pi or scripted
     #[arg(long, value_name = "NAME", default_value = "opencode")]
     pub(crate) provider: String,
@@ -79,9 +84,9 @@ pub(crate) struct RunArgs {
     /// Seconds to wait for another forklift on the same fork
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_WAIT_SECS)]
     pub(crate) wait: u64,
-    /// The branch to bring up to date, here and upstream
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    pub(crate) main_branch: String,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) names: NameArgs,
     /// The model, instead of the configured one
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
@@ -172,15 +177,66 @@ impl AcceptArgs {
 /// The fork to look at, and what would be taken from upstream.
 #[derive(Debug, Args)]
 pub(crate) struct LookArgs {
-    /// Look at the fork in this folder instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
     /// What would be taken from upstream, as for a run [default: what FORK.md says, else tip]
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     pub(crate) target: Option<Target>,
-    /// The branch to bring up to date, here and upstream
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    pub(crate) main_branch: String,
+    #[command(flatten)]
+    pub(crate) names: NameArgs,
+}
+
+/// Names of the fork's branch and remotes.
+#[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct NameArgs {
+    /// The branch of the fork, and of upstream unless --target says otherwise [default: the default branch of each remote]
+    #[arg(long, value_name = "BRANCH", value_parser = BranchName::parse)]
+    pub(crate) main_branch: Option<BranchName>,
+    /// The remote of your fork
+    #[arg(long, value_name = "REMOTE", default_value = "origin", value_parser = RemoteName::parse)]
+    pub(crate) remote_origin: RemoteName,
+    /// The remote of the project that it was forked from
+    #[arg(long, value_name = "REMOTE", default_value = "upstream", value_parser = RemoteName::parse)]
+    pub(crate) remote_upstream: RemoteName,
+}
+
+impl Default for NameArgs {
+    fn default() -> Self {
+        let ForkRemotes { origin, upstream } = ForkRemotes::default();
+        Self { main_branch: None, remote_origin: origin, remote_upstream: upstream }
+    }
+}
+
+/// Limits of publishing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ModeArgs {
+    /// Do everything but publish: fetch, merge, verify, and tell what would be pushed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Keep the verified commit on this machine; `forklift publish` pushes it later
+    #[arg(long)]
+    pub(crate) no_push: bool,
+    /// Push the branch and open no pull request
+    #[arg(long)]
+    pub(crate) no_pull_request: bool,
+}
+
+impl ModeArgs {
+    pub(crate) fn mode(self) -> PublishMode {
+        match self {
+            Self { dry_run: true, .. } => PublishMode::DryRun,
+            Self { no_push: true, .. } => PublishMode::Keep,
+            Self { no_pull_request: true, .. } => PublishMode::BranchOnly,
+            Self { dry_run: false, no_push: false, no_pull_request: false } => PublishMode::Full,
+        }
+    }
+
+    /// Adds the limits of this time to those of before.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.dry_run |= more.dry_run;
+        self.no_push |= more.no_push;
+        self.no_pull_request |= more.no_pull_request;
+    }
 }
 
 impl Default for RunArgs {

@@ -33,9 +33,13 @@ pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
         ui.document(&rows);
         return Ok(ForkliftExit::Success);
     }
+    if runs.is_empty() {
+        ui.line("No runs yet. Start one in a checkout of your fork with: forklift");
+        return Ok(ForkliftExit::Success);
+    }
     let now = host::clock::now();
     let rows = runs.iter().map(|run| row(run, &later, now).to_vec());
-    ui.table(&["RUN", "AGE", "STATE", "PULL OR BRANCH", "VERDICT"], rows);
+    ui.table(&["RUN", "AGE", "STATE", "VERDICT", "PULL OR BRANCH"], rows);
     Ok(ForkliftExit::Success)
 }
 
@@ -46,7 +50,7 @@ fn find_publishers(runs: &[ListedRun]) -> BTreeMap<RunId, &ForkRunRecord> {
     let mut found = BTreeMap::new();
     // Runs come newest first, and the newest stays.
     for meta in runs.iter().rev().filter_map(|(meta, _)| meta.as_ref().ok()) {
-        let sent = meta.publication.as_ref().filter(|sent| sent.problem.is_none());
+        let sent = meta.publication.as_ref().filter(|sent| sent.is_published());
         if let (Some(earlier), Some(_)) = (&meta.publishes, sent) {
             found.insert(earlier.clone(), meta);
         }
@@ -67,20 +71,20 @@ fn row(
             let later = later.get(dir.id()).and_then(|later| later.publication.as_ref());
             let sent = later.or(meta.publication.as_ref());
             let sent = sent.map_or_else(|| "-".to_owned(), where_to);
-            let verdict = meta.verdict.as_ref().map_or_else(String::new, Verdict::message);
-            [run, age, state.to_owned(), sent, verdict]
+            let verdict = meta.verdict.as_ref().map_or("", Verdict::word);
+            [run, age, state.to_owned(), verdict.to_owned(), sent]
         }
         Err(error) => {
-            [run, "-".to_owned(), "unreadable".to_owned(), "-".to_owned(), error.to_string()]
+            [run, "-".to_owned(), "unreadable".to_owned(), error.to_string(), "-".to_owned()]
         }
     }
 }
 
 pub(super) fn where_to(sent: &Publication) -> String {
-    match (&sent.pull, &sent.problem) {
-        (Some(pull), _) => pull.url.clone(),
-        (None, None) => sent.branch.to_string(),
-        (None, Some(_)) => "not published".to_owned(),
+    match &sent.pull {
+        Some(pull) => pull.url.clone(),
+        None if sent.is_published() => sent.branch.to_string(),
+        None => "not published".to_owned(),
     }
 }
 

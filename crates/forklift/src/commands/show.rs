@@ -1,12 +1,15 @@
 //! `forklift show`: one run, with what is known about it.
 
+use std::path::Path;
+
 use clap::Args;
 use model::exit::ForkliftExit;
-use run_store::run_dir::{self, RunDir};
+use run_store::run_dir::RunDir;
 use serde::Serialize;
 use shell::Ui;
 
 use super::ForkliftDirs;
+use super::run_name::RunNameArgs;
 use super::runs::where_to;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::earlier::published_by;
@@ -18,8 +21,8 @@ use crate::rules::review::{ReviewPoint, review_points};
 /// Show one run
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run's name, or the start of it
-    run: String,
+    #[command(flatten)]
+    run: RunNameArgs,
 }
 
 /// A run's record with what follows from it.
@@ -31,9 +34,9 @@ struct ShownRun<'a> {
 }
 
 /// Shows the run; as JSON, the whole of its metadata.
-pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs) -> Outcome {
+pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs, here: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let dir = run_dir::find(&places.runs, &args.run).or_usage()?;
+    let dir = args.run.find(&places, here)?;
     let meta = ForkRunRecord::load(&dir).or_machine()?;
     if ui.is_json() {
         ui.document(&ShownRun { meta: &meta, needs_look: review_points(&meta) });

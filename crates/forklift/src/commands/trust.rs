@@ -1,5 +1,7 @@
 //! `forklift trust`: measured precision of each class of answers in this fork.
 
+use std::path::Path;
+
 use clap::Args;
 use merge::resolver::history::Learned;
 use merge::resolver::record::{PrecisionRecord, PrecisionTally};
@@ -22,12 +24,13 @@ pub(crate) struct TrustArgs {
     fork: HistoryArgs,
 }
 
-pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
+pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, structure) = block_on(async {
-        let fork = ForkHistory::find(&args.fork).await?;
-        ui.without_events().phase("learn", "learning from the merges of this fork");
-        let learned = fork.learned(&places.cache).await?;
+        let fork = ForkHistory::find(&args.fork, directory).await?;
+        let quiet = ui.without_events();
+        quiet.phase("learn", "learning from the merges of this fork");
+        let learned = fork.learned(&quiet, &places.cache).await?;
         Ok((learned, fork.structure(&places.cache)))
     })?;
     let rows = rows(&learned, structure.as_ref());
@@ -41,6 +44,10 @@ pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs) -> Outcome {
         }));
     } else {
         ui.page(&render(&learned, structure.as_ref()));
+        if rows.is_empty() {
+            ui.line("No conflict is known yet: every answer counts as measured elsewhere.");
+            return Ok(ForkliftExit::Success);
+        }
         ui.table(
             &["ANSWER", "CASES", "AGREED", "HERE", "ELSEWHERE"],
             rows.iter().map(TrustRow::cells),

@@ -206,7 +206,10 @@ impl ForkRun<'_> {
         line: &str,
     ) -> Result<BoxCommandSummary, Failure> {
         let name = layout.name.clone();
+        self.refuse_if_stopped()?;
         let summary = self.run.run_line(layout, line).await.map_err(Self::failure)?;
+        // A command that a signal ended says nothing about the result.
+        self.refuse_if_stopped()?;
         self.ui.event("box_command", &json!({"name": name.as_str(), "ended": summary.ended}));
         Ok(summary)
     }

@@ -54,6 +54,12 @@ fn is_same_fork(ours: &Fork, theirs: &Fork) -> bool {
     (&ours.path, &ours.branch) == (&theirs.path, &theirs.branch)
 }
 
+/// The newest run of the fork that is not finished.
+pub(crate) fn find_unfinished(runs: &Path, fork: &Fork) -> Result<Option<RunId>, Failure> {
+    let counts = |run: &StoredRun| !run.dir.is_closed() && is_same_fork(fork, &run.meta.fork);
+    Ok(stored_runs(runs)?.find(counts).map(|run| run.dir.id().clone()))
+}
+
 /// Beginning of a run, with the earlier run that it depends on.
 pub(crate) enum Start {
     New,
@@ -179,7 +185,7 @@ pub(crate) fn own_branches(runs: &Path, fork: &Fork) -> Result<Vec<OwnBranch>, F
 pub(crate) fn published_by(runs: &Path, earlier: &RunId) -> Result<Option<StoredRun>, Failure> {
     let counts = |run: &StoredRun| {
         run.meta.publishes.as_ref() == Some(earlier)
-            && run.meta.publication.as_ref().is_some_and(|sent| sent.problem.is_none())
+            && run.meta.publication.as_ref().is_some_and(Publication::is_published)
     };
     Ok(stored_runs(runs)?.find(counts))
 }

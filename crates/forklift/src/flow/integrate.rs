@@ -17,10 +17,12 @@ use model::exit::ForkliftExit;
 use model::id::Sha;
 use model::inert::inert_line;
 
+use super::record::ForkRecord;
 use super::resolver::Handover;
 use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
 use crate::rules::strategy::Strategy;
+use crate::rules::target::Target;
 
 /// Conflicts that are printed; the record has all of them.
 const CONFLICTS_SHOWN: usize = 20;
@@ -52,11 +54,9 @@ impl ForkRun<'_> {
         let strategy = self.run.record.settings.strategy;
         self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
         let (pins, branch) = (self.run.record.pins.clone(), self.run.record.fork.branch.clone());
-        let repo = self.make_import_repo().await?;
+        let repo = self.make_import_repo().await?.cancelled_by(self.run.cancel.clone());
         let identity = host_identity();
-        let shown = inert_line(branch.as_str());
-        let message =
-            format!("Merge upstream/{shown} into {shown}\n\nUpstream-commit: {}\n", pins.upstream);
+        let message = self.merge_message();
         let name = import_ref(self.run.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
         let when = self.run.record.started_at;
         let options = MergeOptions { message: &message, identity: &identity, when, name: &name };
@@ -87,6 +87,18 @@ impl ForkRun<'_> {
         }
         self.ui.note("no conflicts: no agent is needed");
         Ok(Integration::Done)
+    }
+
+    /// Message of the merge, with the true names of both branches.
+    fn merge_message(&self) -> String {
+        let ForkRecord { fork, pins, settings, .. } = &self.run.record.product;
+        let is_release = settings.target == Target::LatestTag;
+        let theirs = match is_release {
+            true => settings.target_name.clone(),
+            false => format!("upstream/{}", fork.upstream_branch()),
+        };
+        let (theirs, ours) = (inert_line(&theirs), inert_line(fork.branch.as_str()));
+        format!("Merge {theirs} into {ours}\n\nUpstream-commit: {}\n", pins.upstream)
     }
 
     /// Resolves conflicts as far as the trust threshold allows. A merge that is all resolved needs no agent, unless it would

@@ -1,6 +1,6 @@
 //! Observing the fork: which repository, which remotes, and the commits that everything is judged by.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::evidence::Pins;
@@ -11,9 +11,11 @@ use model::exit::ForkliftExit;
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
 use shell::Ui;
 
-use super::record::Fork;
+use super::progress::with_ticks;
+use super::record::{Fork, ForkRemotes};
 use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
+use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
@@ -38,7 +40,7 @@ pub(crate) struct Observation {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObserveOptions<'a> {
-    pub(crate) branch: &'a BranchName,
+    pub(crate) names: &'a NameArgs,
     pub(crate) target: Option<&'a Target>,
     /// The user's address of the repository on its forge.
     pub(crate) forge: Option<&'a str>,
@@ -51,34 +53,44 @@ pub(crate) async fn observe(
     repo: UserRepo,
     options: ObserveOptions<'_>,
 ) -> Result<Observation, Failure> {
-    let ObserveOptions { branch, forge, cache, .. } = options;
-    let origin = remote(&repo, "origin", "your fork")?;
-    let upstream = remote(&repo, "upstream", "the project it was forked from")?;
+    let ObserveOptions { names, forge, cache, .. } = options;
+    let (origin, upstream) = (&names.remote_origin, &names.remote_upstream);
+    require_remote(&repo, origin, "your fork", "--remote-origin")?;
+    require_remote(&repo, upstream, "the project it was forked from", "--remote-upstream")?;
     // Also a merge that needs no workspace has to be proved by the whole history.
     refuse_incomplete(&repo).map_err(workspace_failure)?;
-    ui.phase("observe", "fetching origin and upstream");
+    ui.phase("observe", &format!("fetching {origin} and {upstream}"));
     let lock = lock_fetch(&repo, cache).await?;
     // Concurrently: each remote has refs of its own.
-    let (ours, theirs, origin_url, push_url, upstream_url) = tokio::join!(
-        repo.fetch(&origin, FETCH_LIMIT),
-        repo.fetch(&upstream, FETCH_LIMIT),
-        url(&repo, &origin),
-        find_push_url(&repo),
-        url(&repo, &upstream),
-    );
-    ours.and(theirs).or_machine()?;
+    let fetching = async {
+        tokio::join!(
+            fetch(&repo, origin, names),
+            fetch(&repo, upstream, names),
+            url(&repo, origin),
+            find_push_url(&repo, origin),
+            url(&repo, upstream),
+        )
+    };
+    let (ours, theirs, origin_url, push_url, upstream_url) =
+        with_ticks(ui, "fetching", fetching).await;
+    let (branch, upstream_branch) = (ours?, theirs?);
     let (origin_url, push_url, upstream_url) = (origin_url?, push_url?, upstream_url?);
     drop(lock);
-    let (base, tip) = tips(&repo, branch, [&origin, &upstream]).await?;
-    let base = base.ok_or_else(|| no_branch(&origin, branch))?;
+    let (base, tip) = tips(&repo, [(origin, &branch), (upstream, &upstream_branch)]).await?;
+    let base = base.ok_or_else(|| no_branch(origin, &branch, "name another with --main-branch"))?;
     // Upstream's tip is nearly always the target, so it is compared while the fork file is read.
     let (fork_file, has_tip) =
         tokio::join!(read_fork_file(&repo, &base), contains(&repo, &base, tip.as_ref()));
     let fork_file = fork_file?;
     let ruled = fork_file.as_ref().and_then(|file| file.rules.target.as_ref());
     let target = options.target.or(ruled).cloned().unwrap_or_default();
-    let ResolvedTarget { commit, name } =
-        resolve_target(&repo, &upstream, branch, &target, tip.as_ref()).await?;
+    let tip_of_branch = (&upstream_branch, tip.as_ref());
+    let ResolvedTarget { commit, name, branch: named } =
+        resolve_target(&repo, upstream, &target, tip_of_branch).await?;
+    let upstream_branch = named.unwrap_or(upstream_branch);
+    if branch != upstream_branch {
+        ui.note(&format!("{upstream}/{upstream_branch} goes into {branch} of {origin}"));
+    }
     let up_to_date = if tip.as_ref() == Some(&commit) {
         has_tip?
     } else {
@@ -93,7 +105,9 @@ pub(crate) async fn observe(
             origin: origin_url,
             push_url: Some(push_url),
             upstream: upstream_url,
-            branch: branch.clone(),
+            branch,
+            upstream_branch: Some(upstream_branch),
+            remotes: ForkRemotes { origin: origin.clone(), upstream: upstream.clone() },
         },
         pins: Pins { base, upstream: commit },
         repo,
@@ -112,6 +126,14 @@ async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>,
     let file = parse_fork_file(&text)
         .map_err(|fault| Failure::usage(format!("{name} on the fork's main branch: {fault}")))?;
     Ok(Some(file))
+}
+
+/// The given folder, else the current one.
+pub(crate) fn fork_directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    match given {
+        Some(directory) => Ok(directory.to_path_buf()),
+        None => host::env::current_dir().or_usage(),
+    }
 }
 
 pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
@@ -146,14 +168,60 @@ pub(crate) fn fork_key(repo: &UserRepo) -> String {
     model::digest::short_sha256(repo.common_dir().as_os_str().as_encoded_bytes(), 10)
 }
 
-fn remote(repo: &UserRepo, name: &str, what: &str) -> Result<RemoteName, Failure> {
-    let remote = RemoteName::parse(name).or_exit(ForkliftExit::Internal)?;
-    if repo.has_remote(&remote) {
-        return Ok(remote);
+fn require_remote(
+    repo: &UserRepo,
+    name: &RemoteName,
+    what: &str,
+    flag: &str,
+) -> Result<(), Failure> {
+    if repo.has_remote(name) {
+        return Ok(());
     }
     Err(Failure::usage(format!(
-        "this repository has no remote '{name}' ({what}); add it with: git remote add {name} <url>"
+        "this repository has no remote '{name}' ({what}); add it with: git remote add {name} <url>, or name another with {flag}"
     )))
+}
+
+/// Fetches a remote and finds its branch: the given one, else the one that its HEAD names.
+async fn fetch(
+    repo: &UserRepo,
+    remote: &RemoteName,
+    names: &NameArgs,
+) -> Result<BranchName, Failure> {
+    let fetched = repo.fetch(remote, FETCH_LIMIT);
+    if let Some(branch) = &names.main_branch {
+        fetched.await.map_err(|error| cannot_fetch(remote, &error))?;
+        return Ok(branch.clone());
+    }
+    // Concurrently: the branch that was the default when the repository was cloned may be another one by now.
+    let (fetched, asked) = tokio::join!(fetched, repo.ask_default_branch(remote, FETCH_LIMIT));
+    fetched.map_err(|error| cannot_fetch(remote, &error))?;
+    match asked {
+        Ok(Some(branch)) => Ok(branch),
+        Ok(None) | Err(_) => known_default_branch(repo, remote).await,
+    }
+}
+
+/// The default branch of a remote by what was fetched: as recorded at clone time, else `main` or `master`.
+pub(crate) async fn known_default_branch(
+    repo: &UserRepo,
+    remote: &RemoteName,
+) -> Result<BranchName, Failure> {
+    if let Some(branch) = repo.default_branch(remote).await.or_machine()? {
+        return Ok(branch);
+    }
+    let branch = |name| BranchName::parse(name).or_exit(ForkliftExit::Internal);
+    let (main, master) = (branch("main")?, branch("master")?);
+    match tips(repo, [(remote, &main), (remote, &master)]).await? {
+        (None, Some(_)) => Ok(master),
+        (Some(_), _) | (None, None) => Ok(main),
+    }
+}
+
+/// A remote that could not be fetched, in the words of git or of the server.
+fn cannot_fetch(remote: &RemoteName, error: &GitError) -> Failure {
+    let text = format!("cannot fetch {remote}: {}", error.reason());
+    Failure::new(ForkliftExit::Machine, text).with_remedy(format!("try: git fetch {remote}"))
 }
 
 /// The URL of a remote, after the user's `insteadOf` rules.
@@ -162,11 +230,10 @@ async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
     url.ok_or_else(|| no_url(remote))
 }
 
-/// The URL that git pushes to for origin.
-pub(crate) async fn find_push_url(repo: &UserRepo) -> Result<String, Failure> {
-    let origin = RemoteName::parse("origin").or_exit(ForkliftExit::Internal)?;
-    let url = repo.push_url(&origin).await.or_machine()?;
-    url.ok_or_else(|| no_url(&origin))
+/// The URL that git pushes to for the fork.
+pub(crate) async fn find_push_url(repo: &UserRepo, origin: &RemoteName) -> Result<String, Failure> {
+    let url = repo.push_url(origin).await.or_machine()?;
+    url.ok_or_else(|| no_url(origin))
 }
 
 fn no_url(remote: &RemoteName) -> Failure {
@@ -175,14 +242,13 @@ fn no_url(remote: &RemoteName) -> Failure {
     ))
 }
 
-/// The tips of a branch at two remotes.
+/// The tips of two branches of remotes.
 async fn tips(
     repo: &UserRepo,
-    branch: &BranchName,
-    remotes: [&RemoteName; 2],
+    branches: [(&RemoteName, &BranchName); 2],
 ) -> Result<(Option<Sha>, Option<Sha>), Failure> {
-    let name = |remote| RefName::parse(&format!("refs/remotes/{remote}/{branch}"));
-    let names: Result<Vec<_>, _> = remotes.into_iter().map(name).collect();
+    let name = |(remote, branch)| RefName::parse(&format!("refs/remotes/{remote}/{branch}"));
+    let names: Result<Vec<_>, _> = branches.into_iter().map(name).collect();
     let found = repo.resolve_refs(&names.or_exit(ForkliftExit::Internal)?).await;
     let mut found = found.or_machine()?.into_iter();
     Ok((found.next().flatten(), found.next().flatten()))
@@ -196,8 +262,6 @@ async fn contains(repo: &UserRepo, base: &Sha, theirs: Option<&Sha>) -> Result<b
     }
 }
 
-pub(super) fn no_branch(remote: &RemoteName, branch: &BranchName) -> Failure {
-    Failure::usage(format!(
-        "the remote '{remote}' has no branch '{branch}'; name another with --main-branch"
-    ))
+pub(super) fn no_branch(remote: &RemoteName, branch: &BranchName, remedy: &str) -> Failure {
+    Failure::usage(format!("the remote '{remote}' has no branch '{branch}'; {remedy}"))
 }

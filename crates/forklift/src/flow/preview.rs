@@ -4,11 +4,10 @@ use std::path::Path;
 
 use engine::export::make_import_repo;
 use host::git::SealedRepo;
-use model::id::BranchName;
 use shell::Ui;
 use tempfile::TempDir;
 
-use super::observe::{Observation, ObserveOptions, find_repo, fork_key, observe};
+use super::observe::{Observation, ObserveOptions, find_repo, fork_directory, fork_key, observe};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkRules;
@@ -22,15 +21,15 @@ pub(crate) struct Preview {
 
 impl Preview {
     /// Fetches and pins as a run does. Leaves nothing behind when it is dropped.
-    pub(crate) async fn make(ui: &Ui, look: &LookArgs, cache: &Path) -> Result<Self, Failure> {
-        let directory = match &look.directory {
-            Some(directory) => directory.clone(),
-            None => host::env::current_dir().or_usage()?,
-        };
-        let branch = BranchName::parse(&look.main_branch).or_usage()?;
-        let repo = find_repo(&directory).await?;
+    pub(crate) async fn make(
+        ui: &Ui,
+        look: &LookArgs,
+        directory: Option<&Path>,
+        cache: &Path,
+    ) -> Result<Self, Failure> {
+        let repo = find_repo(&fork_directory(directory)?).await?;
         let options =
-            ObserveOptions { branch: &branch, target: look.target.as_ref(), forge: None, cache };
+            ObserveOptions { names: &look.names, target: look.target.as_ref(), forge: None, cache };
         let seen = observe(ui, repo, options).await?;
         let folder = cache.join("previews");
         std::fs::create_dir_all(&folder).or_machine()?;

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use engine::publish::Publication;
 use engine::run::Push;
+use forge::NewPull;
 use host::git::{BranchUpdate, SealedRepo, UserEnv};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId, Sha};
 
 use super::earlier::{choose_branch_after, last_published};
+use super::pull::keep_text;
+use super::record::ForkRecord;
 use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
 use crate::rules::earlier::BranchChoice;
@@ -46,6 +49,39 @@ impl ForkRun<'_> {
                 Ok(Destination { branch: earlier.branch, replaces })
             }
         }
+    }
+
+    /// Records what a push would do and keeps the text of the pull request beside the commit.
+    pub(super) async fn hold_back(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Failure> {
+        let to = self.choose_destination(tip).await?;
+        let pull = self.pull_request(repo, &to.branch).await?;
+        let pull_text = Some(keep_text(self.run.dir.path(), &pull)?);
+        let note = self.mode_note(&to.branch);
+        let commit = tip.clone();
+        let held = Publication {
+            pull_text,
+            note,
+            problem: None,
+            ..unpublished(to.branch, commit, String::new())
+        };
+        self.run.record.publication = Some(held);
+        Ok(())
+    }
+
+    /// Keeps the text of a pull request that the user does not want to be opened.
+    pub(super) fn leave_out_pull(
+        &self,
+        pull: &NewPull,
+        published: &mut Publication,
+    ) -> Result<(), Failure> {
+        published.pull_text = Some(keep_text(self.run.dir.path(), pull)?);
+        published.note = self.mode_note(&published.branch);
+        Ok(())
+    }
+
+    fn mode_note(&self, branch: &BranchName) -> Option<String> {
+        let ForkRecord { settings, fork, .. } = &self.run.record.product;
+        settings.publish_mode.note(branch.as_str(), fork.push_url())
     }
 
     /// The folder of all runs.

@@ -17,6 +17,7 @@ use crate::commands::ForkliftDirs;
 use crate::commands::run_args::AcceptArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::judge::Verdict;
+use crate::rules::publish_mode::PublishMode;
 
 /// Refuses a closed run whose commit cannot be published.
 pub(crate) fn refuse_unpublishable(
@@ -58,12 +59,13 @@ pub(crate) async fn create_publish_run(
     run: &StoredRun,
     repo: &UserRepo,
     accept: &AcceptArgs,
+    mode: PublishMode,
 ) -> Result<RunDir, Failure> {
     let StoredRun { dir, meta } = run;
     let now = host::clock::now();
     let new = RunDir::create(&places.runs, &project_of(&meta.fork.path), now).or_machine()?;
     link_folder(&dir.repo(), &new.repo()).await.map_err(workspace_failure)?;
-    let fork = renew_addresses(&meta.fork, find_push_url(repo).await?);
+    let fork = renew_addresses(&meta.fork, find_push_url(repo, &meta.fork.remotes.origin).await?);
     let plan = load_plan(dir).map_err(ForkRun::failure)?;
     let mut secrets = plan.key.values().unwrap_or_default();
     secrets.extend(ForgePlan::find(&fork.forge, &places.config)?.token);
@@ -74,6 +76,7 @@ pub(crate) async fn create_publish_run(
         ..meta.product.clone()
     };
     accept.apply(&mut product.settings);
+    product.settings.publish_mode = mode;
     let is_verified = meta.verdict == Some(Verdict::Publish);
     if !is_verified {
         // The check is run again.
@@ -142,6 +145,8 @@ mod tests {
             push_url: push.map(str::to_owned),
             upstream: "https://up.example/fork".to_owned(),
             branch: model::id::BranchName::parse("main").unwrap(),
+            upstream_branch: None,
+            remotes: crate::flow::record::ForkRemotes::default(),
             forge: forge.to_owned(),
         };
         let new = "https://new.example/me/fork";

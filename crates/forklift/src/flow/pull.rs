@@ -17,6 +17,10 @@ use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 
+/// What is missing, and both ways out.
+const NO_TOKEN: &str =
+    "there is no token for the forge; set FORKLIFT_TOKEN, or say --no-pull-request";
+
 /// Variable with the kind of a forge that cannot be detected.
 const KIND_VARIABLE: &str = "FORKLIFT_FORGE_KIND";
 
@@ -75,9 +79,7 @@ pub(crate) async fn open_pull(
         Some(Remote::Hosted(address)) => match find_token(plan, &address).await {
             Some(token) => Some((address, token)),
             None => {
-                publication.note = Some(format!(
-                    "no token for the forge: set {TOKEN_VARIABLE} to have the pull request opened"
-                ));
+                lack_token(plan, &address, publication).await;
                 None
             }
         },
@@ -112,6 +114,20 @@ pub(crate) async fn open_pull(
     Ok(())
 }
 
+/// Records that a pull request could not be opened for want of a token: a problem if the address is known to be one of a
+/// forge, because then a pull request is what the run is for; else a note.
+async fn lack_token(plan: &ForgePlan, address: &ForgeAddress, publication: &mut Publication) {
+    let options = ForgeOptions {
+        kind: plan.kind,
+        plain_http: PlainHttp::from_env(),
+        ..ForgeOptions::default()
+    };
+    match forge::detect::find_kind(address, &options).await {
+        Ok(_) => publication.problem = Some(format!("no pull request: {NO_TOKEN}")),
+        Err(_) => publication.note = Some(format!("no pull request: {NO_TOKEN}")),
+    }
+}
+
 /// Forklift's own token, or on GitHub the one of the `gh` program.
 async fn find_token(plan: &ForgePlan, address: &ForgeAddress) -> Option<Secret> {
     if let Some(token) = &plan.token {
@@ -133,8 +149,17 @@ async fn open_forge(
     Forge::open(&Remote::Hosted(address.clone()), &token, &options).await
 }
 
+/// The forge of pull requests that were opened before.
+pub(super) async fn open_pulls_forge(plan: &ForgePlan) -> Result<Forge, Failure> {
+    let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&plan.url) else {
+        return Err(Failure::usage(format!("{} is not the address of a forge", plan.url)));
+    };
+    let token = find_token(plan, &address).await.ok_or_else(|| Failure::usage(NO_TOKEN))?;
+    open_forge(&address, token, plan.kind).await.or_exit(ForkliftExit::PublishFailed)
+}
+
 /// State of a pull request; `None` if the forge cannot be asked.
-pub(super) async fn pull_state(plan: &ForgePlan, number: u64) -> Option<PullState> {
+pub(crate) async fn pull_state(plan: &ForgePlan, number: u64) -> Option<PullState> {
     let Some(Remote::Hosted(address)) = ForgeAddress::parse_remote(&plan.url) else { return None };
     let token = find_token(plan, &address).await?;
     let forge = open_forge(&address, token, plan.kind).await.ok()?;
@@ -168,6 +193,6 @@ async fn publish(
     Ok(opened)
 }
 
-fn keep_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, Failure> {
+pub(super) fn keep_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, Failure> {
     write_pull_text(folder, pull).or_machine()
 }

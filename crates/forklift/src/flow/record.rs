@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
+use engine::publish::PullReference;
 use engine::run::{ProductRecord, RunRecord};
 use merge::account::{MergeAccount, SideStatus, judge_account};
 use merge::contract::Contract;
 use merge::path::TreePath;
 use merge::resolver::decide::TrustThreshold;
 use merge::test_names::TestAccount;
-use model::id::{BranchName, RunId};
+use model::id::{BranchName, RemoteName, RunId, Sha};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ use super::resolver::ResolverSummary;
 use crate::commands::run_args::AgentWhen;
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
+use crate::rules::publish_mode::PublishMode;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 
@@ -34,6 +36,9 @@ pub(crate) struct ForkRecord {
     /// The earlier run whose commit this one publishes.
     #[serde(default)]
     pub(crate) publishes: Option<RunId>,
+    /// The publication that this run takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) withdraws: Option<Withdrawal>,
     #[serde(default)]
     pub(crate) check: Option<BoxCommandSummary>,
     /// The check on a merge that needed no agent. It failed, so the agent was started.
@@ -91,12 +96,36 @@ pub(crate) struct Fork {
     #[serde(default)]
     pub(crate) push_url: Option<String>,
     pub(crate) upstream: String,
+    /// The fork's branch.
     pub(crate) branch: BranchName,
+    /// Upstream's branch; a record of an earlier version has one name for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) upstream_branch: Option<BranchName>,
+    #[serde(default)]
+    pub(crate) remotes: ForkRemotes,
     /// Address for pull requests: the one that is pushed to, or the one that the user gave.
     pub(crate) forge: String,
 }
 
+/// Names of the two remotes in the user's repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ForkRemotes {
+    pub(crate) origin: RemoteName,
+    pub(crate) upstream: RemoteName,
+}
+
+impl Default for ForkRemotes {
+    fn default() -> Self {
+        let name = |text| RemoteName::parse(text).expect("a legal name");
+        Self { origin: name("origin"), upstream: name("upstream") }
+    }
+}
+
 impl Fork {
+    pub(crate) fn upstream_branch(&self) -> &BranchName {
+        self.upstream_branch.as_ref().unwrap_or(&self.branch)
+    }
+
     pub(crate) fn push_url(&self) -> &str {
         self.push_url.as_deref().unwrap_or(&self.origin)
     }
@@ -134,9 +163,65 @@ pub(crate) struct Settings {
     pub(crate) allow_paths: Vec<String>,
     #[serde(default)]
     pub(crate) allow_unrelated: bool,
+    #[serde(default)]
+    pub(crate) publish_mode: PublishMode,
+}
+
+/// A publication that is taken back, and what became of its parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Withdrawal {
+    pub(crate) run: RunId,
+    pub(crate) branch: BranchName,
+    pub(crate) commit: Sha,
+    pub(crate) pull: Option<PullReference>,
+    #[serde(default)]
+    pub(crate) pull_end: Option<PullEnd>,
+    #[serde(default)]
+    pub(crate) branch_end: Option<BranchEnd>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PullEnd {
+    Closed,
+    /// It was closed before.
+    WasClosed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BranchEnd {
+    Deleted,
+    /// It was gone before.
+    WasGone,
+    /// Others have pushed to it, so it stays.
+    Moved,
 }
 
 impl ForkRecord {
+    /// The record of a run that has done nothing yet.
+    pub(crate) fn new(fork: Fork, pins: Pins, settings: Settings) -> Self {
+        Self {
+            fork,
+            pins,
+            settings,
+            resumed_from: None,
+            publishes: None,
+            withdraws: None,
+            check: None,
+            check_on_merge: None,
+            check_changed: None,
+            regenerate: Vec::new(),
+            merged_alone: false,
+            resolver: None,
+            conflicts: Vec::new(),
+            stuck: None,
+            contract: None,
+            account: None,
+            tests: None,
+        }
+    }
+
     /// Number of changes of both sides that rules of the fork or earlier merges leave out.
     pub(crate) fn left_out_by_rule(&self) -> usize {
         let sides = self.account.iter().flat_map(|account| [&account.upstream, &account.fork]);

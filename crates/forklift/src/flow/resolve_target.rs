@@ -11,20 +11,22 @@ use crate::rules::target::{Tag, Target, choose_latest};
 pub(crate) struct ResolvedTarget {
     pub(crate) commit: Sha,
     pub(crate) name: String,
+    /// The branch, if the target names one.
+    pub(crate) branch: Option<BranchName>,
 }
 
-/// Resolves `target`; `tip` is the tip of upstream's branch.
+/// Resolves `target`; `branch` is upstream's branch with its tip.
 pub(crate) async fn resolve_target(
     repo: &UserRepo,
     upstream: &RemoteName,
-    branch: &BranchName,
     target: &Target,
-    tip: Option<&Sha>,
+    (branch, tip): (&BranchName, Option<&Sha>),
 ) -> Result<ResolvedTarget, Failure> {
     match target {
         Target::Tip => {
-            let commit = tip.cloned().ok_or_else(|| no_branch(upstream, branch))?;
-            Ok(ResolvedTarget { commit, name: format!("tip of {branch}") })
+            let remedy = "name the branch to take with --target BRANCH";
+            let commit = tip.cloned().ok_or_else(|| no_branch(upstream, branch, remedy))?;
+            Ok(ResolvedTarget { commit, name: format!("tip of {branch}"), branch: None })
         }
         Target::LatestTag => {
             let tags = tags(repo, upstream, "refs/tags/*").await?;
@@ -54,17 +56,22 @@ async fn named(
             "upstream has a branch and a tag called '{name}'; say which: --target refs/heads/{name} or refs/tags/{name}"
         ))),
         (Some(commit), _) => {
-            Ok(ResolvedTarget { commit, name: format!("branch {}", short("refs/heads/")) })
+            let branch = BranchName::parse(short("refs/heads/")).ok();
+            Ok(ResolvedTarget { commit, name: format!("branch {}", short("refs/heads/")), branch })
         }
         (None, Some(tag)) => take_tag(repo, upstream, tag).await,
-        (None, None) => commit(repo, name).await,
+        (None, None) => commit(repo, upstream, name).await,
     }
 }
 
-async fn commit(repo: &UserRepo, name: &str) -> Result<ResolvedTarget, Failure> {
+async fn commit(
+    repo: &UserRepo,
+    upstream: &RemoteName,
+    name: &str,
+) -> Result<ResolvedTarget, Failure> {
     let unknown = || {
         Failure::usage(format!(
-            "upstream has no tag, branch or commit '{name}'; see: git ls-remote upstream"
+            "upstream has no tag, branch or commit '{name}'; see: git ls-remote {upstream}"
         ))
     };
     let looks_like_one = name.len() >= 7 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -72,7 +79,7 @@ async fn commit(repo: &UserRepo, name: &str) -> Result<ResolvedTarget, Failure> 
         return Err(unknown());
     }
     let commit = repo.resolve_commit(name).await.or_machine()?.ok_or_else(unknown)?;
-    Ok(ResolvedTarget { name: format!("commit {}", commit.short()), commit })
+    Ok(ResolvedTarget { name: format!("commit {}", commit.short()), commit, branch: None })
 }
 
 async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<Vec<Tag>, Failure> {
@@ -100,5 +107,5 @@ async fn take_tag(
             })?
         }
     };
-    Ok(ResolvedTarget { commit, name: tag.name.clone() })
+    Ok(ResolvedTarget { commit, name: tag.name.clone(), branch: None })
 }

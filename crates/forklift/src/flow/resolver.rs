@@ -2,12 +2,12 @@
 //! agent.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::workspace::MergeBegun;
-use host::git::{CommitDraft, ConflictStage, GitIdentity, SealedRepo};
+use host::git::{CommitDraft, ConflictStage, GitIdentity, SealedRepo, UserRepo};
 use merge::path::TreePath;
-use merge::resolver::history::{HistoryRange, Learned, learn};
+use merge::resolver::history::{HistoryRange, Learned, MergesRead, learn};
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::receipt::Receipt;
 use merge::resolver::touch::add_touches;
@@ -15,8 +15,10 @@ use merge::resolver::{Brief, MergeHeads, ResolveOptions, ResolvedMerge, resolve_
 use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
+use shell::Ui;
 
 use super::observe::fork_key;
+use super::progress::Counter;
 use super::run::ForkRun;
 use super::structure::Mergiraf;
 use crate::exit::{Failure, OrExit};
@@ -62,8 +64,8 @@ impl ForkRun<'_> {
     ) -> Result<ResolvedMerge, Failure> {
         let pins = self.run.record.pins.clone();
         let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
-        let file = self.cache.join("forks").join(format!("{}.learned.json", fork_key(&self.repo)));
-        let learned = learn_kept(repo, range, &file).await?;
+        let file = learned_file(&self.cache, &self.repo);
+        let learned = learn_kept(self.ui, repo, range, &file).await?;
         let heads = MergeHeads { ours: pins.base, theirs: pins.upstream };
         let mut done = self.resolve_with_programs(repo, &heads, &learned.knowledge).await?;
         if !done.rest.is_empty() {
@@ -191,8 +193,14 @@ impl ForkRun<'_> {
     }
 }
 
+/// File with what was learned from the merges of a fork.
+pub(crate) fn learned_file(cache: &Path, repo: &UserRepo) -> PathBuf {
+    cache.join("forks").join(format!("{}.learned.json", fork_key(repo)))
+}
+
 /// Learns from new merges, starting from a saved file, and updates the file.
 pub(crate) async fn learn_kept(
+    ui: &Ui,
     repo: &SealedRepo,
     range: HistoryRange<'_>,
     file: &Path,
@@ -201,7 +209,9 @@ pub(crate) async fn learn_kept(
     let kept: Option<Learned> =
         std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let before = kept.as_ref().map(Learned::source);
-    let learned = learn(repo, range, kept).await.or_machine()?;
+    let counter = Counter::new(ui, "learning, once for this fork");
+    let watch = |merges: MergesRead| counter.show(merges.read, merges.of, "merges");
+    let learned = learn(repo, range, kept, watch).await.or_machine()?;
     if before != Some(learned.source()) {
         save_learned(file, &learned)?;
     }

@@ -54,8 +54,13 @@ impl EarlierRun {
                 "{id} reached its target and was not published; publish it with: forklift publish {id}"
             )));
         }
-        if matches!(verdict, Verdict::UpToDate | Verdict::Publish | Verdict::AwaitingReview { .. })
-        {
+        if matches!(
+            verdict,
+            Verdict::UpToDate
+                | Verdict::Publish
+                | Verdict::AwaitingReview { .. }
+                | Verdict::Withdrawn { .. }
+        ) {
             return Err(Failure::usage(format!(
                 "{id} reached its target; there is nothing to resume"
             )));

@@ -14,17 +14,19 @@ use engine::workspace::{WorkspaceError, WorkspaceOptions, copy_folder, find_deep
 use forge::NewPull;
 use host::git::{SealedRepo, UserRepo};
 use host::signal::Cancel;
-use model::exit::ForkliftExit;
+use model::exit::{ExitStatus, ForkliftExit};
 use model::id::{BranchName, RunId, Sha};
 use model::verdict::Ended;
 use run_store::run_dir::{self, RunDir};
 use sandbox::spec::{BoxLimits, BoxUser, Root};
 use shell::Ui;
+use shell::runtime::{stop_status, unless_stopped};
 
 use super::earlier::{find_later_result, own_branches};
 use super::integrate::Integration;
 use super::notify::notify;
 use super::observe::fork_key;
+use super::progress::with_ticks;
 use super::publish::{new_branch, unpublished};
 use super::pull::{ForgePlan, open_pull};
 use super::record::{ForkRecord, ForkRunRecord};
@@ -34,6 +36,7 @@ use crate::commands::run_args::AgentWhen;
 use crate::exit::{Failure, OrExit};
 use crate::rules::STUCK_FILE;
 use crate::rules::judge::{ResultFacts, Verdict, judge};
+use crate::rules::publish_mode::PublishMode;
 use crate::rules::pull_text::{ForkPullFacts, render_pull};
 use crate::rules::test_gate::{MadeBy, judge_tests};
 
@@ -103,11 +106,62 @@ impl<'a> ForkRun<'a> {
             return Ok(self.refuse(reason));
         }
         for (from, to) in pairs {
-            copy_folder(&from, to).await.map_err(workspace_failure)?;
+            let copying = async { copy_folder(&from, to).await.map_err(workspace_failure) };
+            unless_stopped(&self.run.cancel, with_ticks(self.ui, "copying", copying)).await?;
         }
         match std::fs::remove_file(workspace.join(STUCK_FILE)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).or_machine(),
             _ => Ok(Phase::Prepared),
+        }
+    }
+
+    /// Makes the workspace, or finishes the work without an agent. Fails as soon as a signal arrives.
+    async fn prepare_stoppable(&mut self) -> Result<Phase, Failure> {
+        self.run.remove_workspace().or_machine()?;
+        if let Some(earlier) = self.run.record.resumed_from.clone() {
+            return self.take_over(&earlier).await;
+        }
+        if !self.run.record.settings.allow_unrelated && !self.has_common_history().await? {
+            return Ok(self.refuse(UNRELATED.to_owned()));
+        }
+        let handover = match self.run.record.settings.agent_when {
+            AgentWhen::Always => None,
+            AgentWhen::Conflict => match self.integrate_alone().await? {
+                Integration::Done => return Ok(Phase::Imported),
+                Integration::Rest(handover) => handover,
+            },
+        };
+        self.ui.phase("prepare", "copying the fork into a workspace of its own");
+        let owner = BoxUser::of_caller();
+        let ForkRecord { pins, fork, .. } = &self.run.record.product;
+        let options = WorkspaceOptions {
+            branch: fork.branch.clone(),
+            base: pins.base.clone(),
+            others: vec![(format!("upstream/{}", fork.upstream_branch()), pins.upstream.clone())],
+            owner,
+            merge: handover.as_ref().and_then(|handover| handover.begun.clone()),
+        };
+        let mirror = self.mirror();
+        let cancel = self.run.cancel.clone();
+        let (run, repo, ui) = (&mut self.run, &self.repo, self.ui);
+        let making =
+            async { run.make_workspace(repo, &options, &mirror, ui).await.map_err(Self::failure) };
+        unless_stopped(&cancel, with_ticks(ui, "copying", making)).await?;
+        if let Some(handover) = handover {
+            // No agent has been here yet, so the host may write to the folder.
+            let state = &self.run.boxes.harness_state;
+            let page = state.join(handover.file);
+            host::file::write_transient(&page, handover.text.as_bytes(), 0o644).or_machine()?;
+            engine::workspace::give(state, owner).or_machine()?;
+        }
+        Ok(Phase::Prepared)
+    }
+
+    /// Fails after a signal: no box is started any more.
+    pub(super) fn refuse_if_stopped(&self) -> Result<(), Failure> {
+        match self.run.cancel.reason() {
+            Some(reason) => Err(Failure::new(stop_status(&reason), format!("stopped: {reason}"))),
+            None => Ok(()),
         }
     }
 
@@ -189,41 +243,15 @@ impl Product for ForkRun<'_> {
     }
 
     async fn prepare(&mut self) -> Result<Phase, Failure> {
-        self.run.remove_workspace().or_machine()?;
-        if let Some(earlier) = self.run.record.resumed_from.clone() {
-            return self.take_over(&earlier).await;
-        }
-        if !self.run.record.settings.allow_unrelated && !self.has_common_history().await? {
-            return Ok(self.refuse(UNRELATED.to_owned()));
-        }
-        let handover = match self.run.record.settings.agent_when {
-            AgentWhen::Always => None,
-            AgentWhen::Conflict => match self.integrate_alone().await? {
-                Integration::Done => return Ok(Phase::Imported),
-                Integration::Rest(handover) => handover,
-            },
-        };
-        self.ui.phase("prepare", "copying the fork into a workspace of its own");
-        let owner = BoxUser::of_caller();
-        let ForkRecord { pins, fork, .. } = &self.run.record.product;
-        let options = WorkspaceOptions {
-            branch: fork.branch.clone(),
-            base: pins.base.clone(),
-            others: vec![(format!("upstream/{}", fork.branch), pins.upstream.clone())],
-            owner,
-            merge: handover.as_ref().and_then(|handover| handover.begun.clone()),
-        };
-        let mirror = self.mirror();
-        let made = self.run.make_workspace(&self.repo, &options, &mirror, self.ui).await;
-        made.map_err(Self::failure)?;
-        if let Some(handover) = handover {
-            // No agent has been here yet, so the host may write to the folder.
-            let state = &self.run.boxes.harness_state;
-            let page = state.join(handover.file);
-            host::file::write_transient(&page, handover.text.as_bytes(), 0o644).or_machine()?;
-            engine::workspace::give(state, owner).or_machine()?;
-        }
-        Ok(Phase::Prepared)
+        // A signal ends git at once here, because nothing has been started that has to be ended in order. Later it does not:
+        // a run that was stopped is judged and recorded.
+        let patient = self.repo.clone();
+        self.repo = patient.clone().cancelled_by(self.run.cancel.clone());
+        let prepared = self.prepare_stoppable().await;
+        self.repo = patient;
+        let phase = prepared?;
+        self.refuse_if_stopped()?;
+        Ok(phase)
     }
 
     fn setup_command(&self) -> Option<SetupCommand> {
@@ -292,12 +320,19 @@ impl Product for ForkRun<'_> {
     }
 
     async fn publish(&mut self) -> Result<(), Failure> {
+        if let Some(withdrawal) = self.run.record.withdraws.clone() {
+            return self.withdraw(withdrawal).await;
+        }
         let (Some(Verdict::Publish), Some(tip)) = (&self.run.record.verdict, self.run.record.tip())
         else {
             return Ok(());
         };
-        self.ui.phase("publish", "pushing the branch to origin");
         let repo = self.run.import_repo(&self.repo);
+        if !self.run.record.settings.publish_mode.pushes() {
+            return self.hold_back(&repo, &tip).await;
+        }
+        self.refuse_if_stopped()?;
+        self.ui.phase("publish", "pushing the branch to origin");
         let log = self.run.operations().or_machine()?;
         if let Some(later) = find_later_result(self.runs(), self.run.dir.id(), &self.run.record)? {
             let problem = format!("{later} published a later result for this fork");
@@ -321,14 +356,26 @@ impl Product for ForkRun<'_> {
             let pull = self.pull_request(&repo, &published.branch).await?;
             let own = own_branches(self.runs(), &self.run.record.fork)?;
             let folder = self.run.dir.path();
-            open_pull(&self.forge, &pull, &log, (folder, &own), &mut published).await?;
+            match self.run.record.settings.publish_mode {
+                PublishMode::BranchOnly => self.leave_out_pull(&pull, &mut published)?,
+                PublishMode::Full | PublishMode::Keep | PublishMode::DryRun => {
+                    open_pull(&self.forge, &pull, &log, (folder, &own), &mut published).await?;
+                }
+            }
         }
         self.run.record.publication = Some(published);
         Ok(())
     }
 
+    async fn before_launch(&mut self) -> Result<(), Failure> {
+        self.refuse_if_stopped()
+    }
+
     async fn before_close(&mut self) -> Result<(ForkliftExit, u8), Failure> {
-        let status = final_status(&self.run.record);
+        let status = match (&self.run.record.verdict, self.run.cancel.reason()) {
+            (Some(Verdict::Stopped), Some(reason)) => stop_status(&reason),
+            _ => final_status(&self.run.record),
+        };
         Ok((status, status.code()))
     }
 
@@ -346,7 +393,13 @@ pub(crate) fn final_verdict(record: &ForkRunRecord) -> Verdict {
 /// Exit status of a run: that of its verdict, unless a verified commit could not be published.
 pub(crate) fn final_status(record: &ForkRunRecord) -> ForkliftExit {
     let failed = record.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
-    if failed { ForkliftExit::PublishFailed } else { final_verdict(record).status() }
+    let recorded = ForkliftExit::ALL.iter().find(|it| Some(it.code()) == record.exit_status);
+    match (failed, final_verdict(record)) {
+        (true, _) => ForkliftExit::PublishFailed,
+        // The signal is in the record alone.
+        (false, verdict @ Verdict::Stopped) => recorded.copied().unwrap_or(verdict.status()),
+        (false, verdict) => verdict.status(),
+    }
 }
 
 /// A path below the home folder, without the user's name.

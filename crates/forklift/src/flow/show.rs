@@ -5,18 +5,16 @@ use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
 use shell::Ui;
 
-use super::record::ForkRunRecord;
+use super::record::{BranchEnd, ForkRunRecord, PullEnd, Withdrawal};
 use crate::rules::STUCK_FILE;
 use crate::rules::check_text::check_words;
-use crate::rules::judge::{Verdict, held_changes, objections};
+use crate::rules::judge::Verdict;
+use crate::rules::next_step::next_command;
 use crate::rules::review::{ReviewPoint, review_points};
 use crate::rules::words::counted;
 
 /// Lines of the agent's note or of a command's output that are shown.
 const LINES_SHOWN: usize = 20;
-
-/// Paths that the next command names.
-const PATHS_NAMED: usize = 4;
 
 /// Points that are shown; more are counted.
 const POINTS_SHOWN: usize = 10;
@@ -37,15 +35,15 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
         if let Some(text) = &sent.pull_text {
             ui.result("pull text", &text.display().to_string());
         }
-        if let Some(note) = &sent.note {
-            ui.note(note);
-        }
         if sent.pushed {
             let message = format!("{} at {} on origin", sent.branch, sent.commit.short());
             ui.result("branch", &message);
         } else {
             let message = format!("{} is kept in {}", sent.commit, dir.repo().display());
             ui.result("commit", &message);
+        }
+        if let Some(note) = &sent.note {
+            ui.result("publish", note);
         }
         if let Some(problem) = &sent.problem {
             let what = if sent.pushed { "pull" } else { "branch" };
@@ -58,8 +56,8 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
             ui.result("pull", pull);
         }
     }
-    if let Some(flags) = flags_to_publish(meta, verdict) {
-        ui.result("next", &format!("forklift publish {}{flags}", dir.id()));
+    if let Some(withdrawal) = &meta.withdraws {
+        show_withdrawal(ui, withdrawal);
     }
     if let Some(contract) = &meta.contract {
         for line in render_contract(contract, ContractFormat::Plain).lines() {
@@ -87,6 +85,9 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
         let skipped = command.tail.lines().count().saturating_sub(LINES_SHOWN);
         show_quoted(ui, command.tail.lines().skip(skipped));
     }
+    if let Some(next) = next_command(meta, verdict) {
+        ui.result("next", &next);
+    }
     // The last event of a run.
     ui.event("verdict", &verdict_event(dir, meta, verdict, &points));
 }
@@ -106,39 +107,23 @@ fn show_points(ui: &Ui, points: &[ReviewPoint]) {
     }
 }
 
-/// Flags of the command that publishes a closed run later; `None` if there is nothing to publish.
-fn flags_to_publish(meta: &ForkRunRecord, verdict: &Verdict) -> Option<String> {
-    let sent = meta.publication.as_ref();
-    match verdict {
-        Verdict::Publish if sent.is_some_and(|sent| sent.problem.is_some()) => Some(String::new()),
-        Verdict::WorkLost | Verdict::TestsLost { .. } => Some(" --accept-loss".to_owned()),
-        Verdict::UpstreamDropped { .. } => Some(" --accept-dropped".to_owned()),
-        Verdict::Refused { .. } => {
-            // Other reasons stay whatever is allowed.
-            let evidence = meta.evidence.as_ref()?;
-            let allowed = meta.settings.allowed_paths();
-            let paths = held_changes(evidence, &allowed).map(|change| change.path.clone());
-            let paths: Vec<String> = paths.collect();
-            let allowed = [allowed, paths.clone()].concat();
-            objections(evidence, &allowed).is_empty().then(|| allow_flags(&paths))?
-        }
-        Verdict::CheckFailed { .. } => {
-            let changed = meta.check_changed.as_ref()?;
-            let paths: Vec<String> = changed.files.iter().map(ToString::to_string).collect();
-            changed.with_agent_files.passed().then(|| allow_flags(&paths))?
-        }
-        _ => None,
+fn show_withdrawal(ui: &Ui, withdrawal: &Withdrawal) {
+    let Withdrawal { branch, pull, pull_end, branch_end, .. } = withdrawal;
+    if let (Some(pull), Some(end)) = (pull, pull_end) {
+        let how = match end {
+            PullEnd::Closed => "closed",
+            PullEnd::WasClosed => "was closed before",
+        };
+        ui.result("pull", &format!("#{} {} {how}", pull.number, pull.url));
     }
-}
-
-/// Flags that allow these paths; `None` if there are none or many, or if a name means something to a shell or as a pattern.
-fn allow_flags(paths: &[String]) -> Option<String> {
-    let is_plain = |path: &String| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
-        path.chars().all(is_plain) && !path.starts_with('-')
-    };
-    let can_be_typed = (1..=PATHS_NAMED).contains(&paths.len()) && paths.iter().all(is_plain);
-    can_be_typed.then(|| paths.iter().map(|path| format!(" --allow-path {path}")).collect())
+    match branch_end {
+        Some(BranchEnd::Deleted) => ui.result("branch", &format!("{branch} deleted on origin")),
+        Some(BranchEnd::WasGone) => ui.result("branch", &format!("{branch} was gone before")),
+        Some(BranchEnd::Moved) => {
+            ui.result("branch", &format!("{branch} stays: others have pushed to it"));
+        }
+        None => {}
+    }
 }
 
 fn show_quoted<'a>(ui: &Ui, lines: impl Iterator<Item = &'a str>) {
@@ -158,6 +143,7 @@ pub(super) fn verdict_event(
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
         "words": verdict.message_with(points.len(), meta.left_out_by_rule()), "status": meta.exit_status, "publication": meta.publication,
         "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": points,
-        "check": meta.check, "check_changed": meta.check_changed, "tests": meta.tests,
+        "publish_mode": meta.settings.publish_mode, "check": meta.check, "check_changed": meta.check_changed, "tests": meta.tests, "withdraws": meta.withdraws,
+        "next": next_command(meta, verdict),
     })
 }

@@ -78,6 +78,7 @@ impl<'a> Mergiraf<'a> {
 
     async fn ask(&self, questions: &[ThreeVersions]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let run = self.run;
+        run.refuse_if_stopped()?;
         let scratch = Scratch { run, prefix: "structure" };
         scratch.remove()?;
         let (workspace, program) = (scratch.folder("workspace"), scratch.folder("program"));

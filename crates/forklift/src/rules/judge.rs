@@ -25,6 +25,10 @@ pub(crate) enum Verdict {
         branch: BranchName,
         pull: Option<String>,
     },
+    /// The publication of an earlier run was taken back.
+    Withdrawn {
+        run: RunId,
+    },
     TimedOut,
     Stuck,
     AgentFailed {
@@ -188,7 +192,10 @@ fn name_strangers(evidence: &Evidence) -> Vec<String> {
 impl Verdict {
     pub(crate) fn status(&self) -> ForkliftExit {
         match self {
-            Self::UpToDate | Self::Publish | Self::AwaitingReview { .. } => ForkliftExit::Success,
+            Self::UpToDate
+            | Self::Publish
+            | Self::AwaitingReview { .. }
+            | Self::Withdrawn { .. } => ForkliftExit::Success,
             Self::TimedOut => ForkliftExit::OutOfTime,
             Self::Stuck => ForkliftExit::Stuck,
             Self::AgentFailed { .. } | Self::Waiting { .. } => ForkliftExit::AgentFailed,
@@ -200,7 +207,8 @@ impl Verdict {
             | Self::TestsLost { .. }
             | Self::CheckFailed { .. }
             | Self::Refused { .. } => ForkliftExit::NotIntegrated,
-            Self::Stopped | Self::Infra { .. } => ForkliftExit::Machine,
+            Self::Stopped => ForkliftExit::Terminated,
+            Self::Infra { .. } => ForkliftExit::Machine,
         }
     }
 
@@ -220,14 +228,37 @@ impl Verdict {
         parts.join("; ")
     }
 
+    /// One or two words, for lists.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::UpToDate => "up to date",
+            Self::Publish => "verified",
+            Self::AwaitingReview { .. } => "waits for review",
+            Self::Withdrawn { .. } => "withdrawn",
+            Self::TimedOut => "out of time",
+            Self::Stuck => "stuck",
+            Self::AgentFailed { .. } => "agent failed",
+            Self::Waiting { .. } => "waits for quota",
+            Self::NotIntegrated => "not integrated",
+            Self::ForkLost | Self::WorkLost | Self::TestsLost { .. } => "work lost",
+            Self::UpstreamDropped { .. } => "upstream dropped",
+            Self::CheckFailed { .. } => "check failed",
+            Self::SetupFailed { .. } => "set-up failed",
+            Self::Refused { .. } => "refused",
+            Self::Stopped => "stopped",
+            Self::Infra { .. } => "could not be run",
+        }
+    }
+
     pub(crate) fn message(&self) -> String {
         match self {
             Self::UpToDate => "up to date: upstream is contained in the fork".to_owned(),
             Self::Publish => "verified: upstream is integrated and the fork's work is kept".to_owned(),
             Self::AwaitingReview { run, branch, pull } => {
                 let pull = pull.as_ref().map_or_else(String::new, |pull| format!(" ({pull})"));
-                format!("published already: {branch}{pull} waits for review, from run {run}; make another with --again")
+                format!("nothing new since run {run}: {branch}{pull} waits for review; make another with --again")
             }
+            Self::Withdrawn { run } => format!("withdrawn: what {run} published is taken back"),
             Self::TimedOut => "out of time: the agent was ended and nothing was published".to_owned(),
             Self::Stuck => "stuck: the agent needs help; read its STUCK.md".to_owned(),
             Self::AgentFailed { how } => format!("the agent failed ({how})"),

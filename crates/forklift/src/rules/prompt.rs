@@ -7,6 +7,8 @@ use super::strategy::Strategy;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Briefing<'a> {
     pub(crate) branch: &'a BranchName,
+    /// Upstream's branch.
+    pub(crate) upstream: &'a BranchName,
     pub(crate) strategy: Strategy,
     /// Display name of upstream's commit, such as `v1.4.0`.
     pub(crate) target: &'a str,
@@ -29,11 +31,11 @@ pub(crate) struct EarlierAttempt<'a> {
 }
 
 pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
-    let Briefing { branch, target, .. } = briefing;
+    let Briefing { branch, upstream, target, .. } = briefing;
     let minutes = briefing.timeout_secs.div_ceil(60);
     let how = match briefing.strategy {
         Strategy::Merge => format!(
-            "Merge `upstream/{branch}` into `{branch}` (it is there as a remote-tracking branch and stands for upstream's \
+            "Merge `upstream/{upstream}` into `{branch}` (it is there as a remote-tracking branch and stands for upstream's \
              {target}; there are no remotes and no network to fetch from). Keep what the fork added; where upstream now \
              does the same, take upstream's way. Do not rewrite history and do not switch to another branch. If \
              `/harness-state/conflicts.md` is there, read it first: it lists the conflicts that are left, with both sides and what \
@@ -41,7 +43,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
              resolve only what that file lists and conclude the merge with `git commit --no-edit`."
         ),
         Strategy::Rebase => format!(
-            "Rebase `{branch}` onto `upstream/{branch}` (it is there as a remote-tracking branch and stands for upstream's \
+            "Rebase `{branch}` onto `upstream/{upstream}` (it is there as a remote-tracking branch and stands for upstream's \
              {target}; there are no remotes and no network to fetch from). Keep every commit of the fork with its \
              message; drop one only if upstream now has all of it. The result must stand on `{branch}` with no merge \
              commit on top."
@@ -109,6 +111,7 @@ mod tests {
     fn briefing(branch: &BranchName) -> Briefing<'_> {
         Briefing {
             branch,
+            upstream: branch,
             strategy: Strategy::Merge,
             target: "v1.4.0",
             timeout_secs: 61,
@@ -127,6 +130,9 @@ mod tests {
         for words in ["`upstream/trunk`", "v1.4.0", "2 minutes", "STUCK.md", "Keep /vendor."] {
             assert!(prompt.contains(words), "{words}");
         }
+        let master = BranchName::parse("master").expect("legal");
+        let other = render_prompt(&Briefing { upstream: &master, ..briefing(&branch) });
+        assert!(other.contains("Merge `upstream/master` into `trunk`"), "{other}");
         let empty = Briefing { context: Some("\n"), ..briefing(&branch) };
         assert!(!render_prompt(&empty).contains("maintainers"));
     }

@@ -289,7 +289,7 @@ fn cut(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use merge::account::{ConflictAccount, ConflictResolution, MergeAccount};
     use merge::clean::ConflictKind;
     use merge::path::TreePath;
@@ -302,7 +302,7 @@ mod tests {
                          <img src=x> &commat;victim ` `` ``` | ~l %m $1 &1 !7 [a](b)";
 
     /// The record of a run whose agent merged, as an earlier version wrote it, with these fields changed.
-    fn record(changes: &Value) -> ForkRunRecord {
+    pub(in crate::rules) fn record(changes: &Value) -> ForkRunRecord {
         let sha = |digit: &str| digit.repeat(40);
         let mut value = json!({
             "version": 2, "run": "fork_20260102_030405", "phase": "checked", "started_at": "2026-01-02T03:04:05Z",

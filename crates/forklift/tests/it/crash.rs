@@ -125,7 +125,7 @@ fn an_interrupted_person_gets_a_stopped_run() {
     let pid = child.id().to_string();
     person.hermetic.run_ok(person.hermetic.command("kill").args(["-INT", &pid]));
     let status = child.wait().expect("ends");
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(130));
     assert_eq!(person.metadata("/verdict/kind"), "stopped");
 }
 

@@ -155,7 +155,7 @@ fn p09_sigterm_ends_the_box_and_closes_the_record() {
     });
     let pid = child.id().to_string();
     person.hermetic.run_ok(person.hermetic.command("kill").args(["-TERM", &pid]));
-    assert_eq!(child.wait().expect("ends").code(), Some(1));
+    assert_eq!(child.wait().expect("ends").code(), Some(143));
     assert_eq!(person.metadata("/verdict/kind"), "stopped");
     assert_eq!(person.metadata("/phase"), "closed");
     let last = std::fs::read(run.join("workspace/heartbeat")).expect("it beat");

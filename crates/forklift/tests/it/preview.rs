@@ -223,7 +223,7 @@ fn a_look_that_takes_too_long_can_be_stopped_and_leaves_nothing() {
     let (_silent, _) = listener.accept().expect("git calls");
     let pid = child.id().to_string();
     person.hermetic.run_ok(person.hermetic.command("kill").args(["-TERM", &pid]));
-    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
     let previews = person.hermetic.home().join(".cache/bottleworks/previews");
     assert_eq!(std::fs::read_dir(previews).map_or(0, Iterator::count), 0);
 }

@@ -48,6 +48,14 @@ impl Git {
         Ok(self.call(argv).await?.found()?.is_some())
     }
 
+    /// Counts the commits reachable from `tip` and not from `exclude`.
+    pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
+        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
+        let answer = self.query(argv_with("rev-list --count", range)).await?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        text.trim_end().parse().map_err(|error| answer.unreadable(error))
+    }
+
     /// Returns a best common ancestor, if there is one.
     pub async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
         let argv = argv_with("merge-base", [one.as_str(), other.as_str()]);

@@ -54,14 +54,6 @@ impl SealedRepo {
         answer.parse(parse_dated, "it is not a list of commits")
     }
 
-    /// Counts the commits reachable from `tip` and not from `exclude`.
-    pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
-        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
-        let answer = self.git.query(argv_with("rev-list --count", range)).await?;
-        let text = String::from_utf8_lossy(&answer.stdout);
-        text.trim_end().parse().map_err(|error| answer.unreadable(error))
-    }
-
     /// Lists the commits from `exclude` to `tip` along first parents, oldest first.
     pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
         let range = [tip.as_str(), &format!("^{exclude}"), "--"];

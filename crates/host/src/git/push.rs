@@ -46,6 +46,15 @@ pub enum PushOutcome {
     Rejected { reason: String },
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    Deleted,
+    /// The remote, or git on its behalf, rejected the deletion: the branch moved or is gone, or a rule protects it.
+    Rejected {
+        reason: String,
+    },
+}
+
 /// Returns the reason why a push failed, for display; `None` if it succeeded.
 pub fn push_problem(pushed: &Result<PushOutcome, GitError>) -> Option<String> {
     match pushed {
@@ -74,6 +83,20 @@ impl SealedRepo {
         let lock = FileLock::acquire(&self.path().join(LOCK_FILE), kind, timeout).await?;
         let call = GitCall::new(argv_push(spec)).within(timeout).reading_file(lock.into_file());
         read_push(&git.call(call).await?, spec)
+    }
+
+    /// Deletes a branch that is still at `expected`, with the user's configuration and credentials.
+    pub async fn delete_branch(
+        &self,
+        url: &str,
+        branch: &BranchName,
+        expected: &Sha,
+        env: UserEnv,
+        timeout: Duration,
+    ) -> Result<DeleteOutcome, GitError> {
+        let git = self.git_of_user(env, url).await?;
+        let call = GitCall::new(argv_delete(url, branch, expected)).within(timeout);
+        read_delete(&git.call(call).await?, branch)
     }
 
     /// Queries a remote for one branch, with the user's configuration and credentials.
@@ -115,6 +138,23 @@ fn argv_push(spec: PushSpec<'_>) -> Vec<OsString> {
         --recurse-submodules=no --no-progress";
     let rest = ["--end-of-options".to_owned(), spec.url.to_owned(), refspec];
     argv_with(words, lease.into_iter().chain(rest))
+}
+
+fn argv_delete(url: &str, branch: &BranchName, expected: &Sha) -> Vec<OsString> {
+    let full = branch.full_ref();
+    let lease = format!("--force-with-lease={full}:{expected}");
+    let rest = [lease, "--end-of-options".to_owned(), url.to_owned(), format!(":{full}")];
+    argv_with("push --porcelain --no-verify --no-progress", rest)
+}
+
+fn read_delete(answer: &GitOutput, branch: &BranchName) -> Result<DeleteOutcome, GitError> {
+    let text = String::from_utf8_lossy(&answer.stdout);
+    match (text.lines().find_map(|line| parse_status_line(line, branch)), answer.status) {
+        (Some(("-", _)), 0) => Ok(DeleteOutcome::Deleted),
+        (Some(("!", summary)), _) => Ok(DeleteOutcome::Rejected { reason: summary.to_owned() }),
+        (_, 0) => Err(answer.unreadable("no word about the branch")),
+        _ => Err(answer.failure()),
+    }
 }
 
 /// Reads the status. A rejected push exits with failure too, so the line about our branch decides; without
@@ -193,6 +233,23 @@ mod tests {
         let argv = shown(BranchUpdate::Replace { expected: &expected });
         let lease = format!(" --force-with-lease=refs/heads/fix/login:{expected} ");
         assert!(argv.contains(&lease) && !argv.contains('+'), "{argv}");
+    }
+
+    #[test]
+    fn a_deletion_names_the_commit_that_may_go() {
+        let (branch, commit) = (BranchName::parse("fix/login").unwrap(), Sha::parse(A).unwrap());
+        let argv = argv_delete("-evil", &branch, &commit).join(" ".as_ref()).into_string().unwrap();
+        insta::assert_snapshot!(argv, @"push --porcelain --no-verify --no-progress --force-with-lease=refs/heads/fix/login:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa --end-of-options -evil :refs/heads/fix/login");
+        let said = |status, line: &str| {
+            let stdout = format!("To /remote\n{line}\nDone\n").into_bytes();
+            let (args, stderr) = ("push".to_owned(), Vec::new());
+            read_delete(&GitOutput { args, status, stdout, stderr, truncated: false }, &branch)
+        };
+        let gone = said(0, "-\t:refs/heads/fix/login\t[deleted]").unwrap();
+        assert_eq!(gone, DeleteOutcome::Deleted);
+        let moved = said(1, "!\t:refs/heads/fix/login\t[rejected] (stale info)").unwrap();
+        assert_eq!(moved, DeleteOutcome::Rejected { reason: "[rejected] (stale info)".to_owned() });
+        assert!(said(128, "").is_err());
     }
 
     #[test]

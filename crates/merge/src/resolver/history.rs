@@ -64,15 +64,26 @@ pub async fn learn(
     repo: &SealedRepo,
     range: HistoryRange<'_>,
     kept: Option<Learned>,
+    mut watch: impl FnMut(MergesRead),
 ) -> Result<Learned, GitError> {
     let all = repo.past_merges(range.tip, range.upstream, usize::MAX).await?;
     let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
     let newest = all.len().saturating_sub(MERGES_CAP);
-    for merge in all.iter().skip(newest).filter(|merge| !seen.contains(&merge.sha)) {
+    let new = |merge: &&PastMerge| !seen.contains(&merge.sha);
+    let new: Vec<&PastMerge> = all.iter().skip(newest).filter(new).collect();
+    for (read, merge) in new.iter().enumerate() {
+        watch(MergesRead { read, of: new.len() });
         learned.take(repo, merge, None).await?;
     }
     Ok(learned)
+}
+
+/// Progress of reading past merges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergesRead {
+    pub read: usize,
+    pub of: usize,
 }
 
 /// Replays the newest merges in order, each with the knowledge from before it.
@@ -80,16 +91,14 @@ pub async fn replay(
     repo: &SealedRepo,
     range: HistoryRange<'_>,
     trust: TrustThreshold,
-    mut watch: impl FnMut(&ReplayedMerge),
+    mut watch: impl FnMut(MergesRead),
 ) -> Result<(Learned, Vec<ReplayedMerge>), GitError> {
     let all = repo.past_merges(range.tip, range.upstream, MERGES_CAP).await?;
     let mut learned = Learned::fresh();
     let mut tried = Vec::new();
-    for merge in &all {
-        if let Some(one) = learned.take(repo, merge, Some(trust)).await? {
-            watch(&one);
-            tried.push(one);
-        }
+    for (read, merge) in all.iter().enumerate() {
+        watch(MergesRead { read, of: all.len() });
+        tried.extend(learned.take(repo, merge, Some(trust)).await?);
     }
     Ok((learned, tried))
 }
@@ -124,7 +133,7 @@ impl Learned {
                 return Err(error);
             }
             Err(error) => {
-                let why = error.to_string();
+                let why = error.reason();
                 self.skipped.push(Skipped { merge: merge.sha.clone(), why });
                 return Ok(None);
             }

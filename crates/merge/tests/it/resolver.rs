@@ -36,7 +36,7 @@ pub(crate) async fn resolve_at(world: &World, trust: f64) -> ResolvedMerge {
 pub(crate) async fn learned(world: &World) -> Learned {
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
     let range = HistoryRange { tip: &tip, upstream: &upstream };
-    learn(&world.sealed().await, range, None).await.unwrap()
+    learn(&world.sealed().await, range, None, |_| {}).await.unwrap()
 }
 
 pub(crate) async fn read(world: &World, resolved: &ResolvedMerge, path: &str) -> Option<String> {
@@ -160,14 +160,14 @@ async fn what_was_learned_is_kept_and_brought_up_to_date() {
     let sealed = world.sealed().await;
     let text = serde_json::to_string(&first).unwrap();
     let kept = serde_json::from_str(&text).unwrap();
-    let second = learn(&sealed, range, Some(kept)).await.unwrap();
+    let second = learn(&sealed, range, Some(kept), |_| {}).await.unwrap();
     assert_eq!((first.seen.len(), second.seen.len()), (1, 2));
-    assert_eq!(second, learn(&sealed, range, None).await.unwrap());
+    assert_eq!(second, learn(&sealed, range, None, |_| {}).await.unwrap());
     // A merge that was taken back must not be remembered.
     world.on(FORK).git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     let tip = world.sha(FORK);
     let range = HistoryRange { tip: &tip, upstream: &upstream };
-    let third = learn(&sealed, range, Some(second)).await.unwrap();
+    let third = learn(&sealed, range, Some(second), |_| {}).await.unwrap();
     assert_eq!(third.seen, first.seen);
 }
 

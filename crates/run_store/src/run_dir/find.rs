@@ -33,14 +33,14 @@ pub fn list(runs_root: &Path) -> Result<Vec<RunDir>, StoreError> {
     Ok(runs)
 }
 
-/// Finds the run with this name, or else the only one with this prefix.
+/// Finds the run with this name, or else the only one whose name, or the part of it after the project, has this prefix.
 pub fn find(runs_root: &Path, name_or_prefix: &str) -> Result<RunDir, StoreError> {
     let mut matching = list(runs_root)?;
     if let Some(exact) = matching.iter().position(|run| run.id().as_str() == name_or_prefix) {
         return Ok(matching.swap_remove(exact));
     }
     let wanted = name_or_prefix.to_owned();
-    matching.retain(|run| run.id().as_str().starts_with(name_or_prefix));
+    matching.retain(|run| has_prefix(run.id().as_str(), name_or_prefix));
     match matching.len() {
         0 => Err(StoreError::NoSuchRun { root: runs_root.to_path_buf(), wanted }),
         1 => Ok(matching.swap_remove(0)),
@@ -49,6 +49,11 @@ pub fn find(runs_root: &Path, name_or_prefix: &str) -> Result<RunDir, StoreError
             Err(StoreError::Ambiguous { wanted, candidates })
         }
     }
+}
+
+fn has_prefix(name: &str, prefix: &str) -> bool {
+    let after_project = split_name(name).map(|(project, ..)| &name[project.len() + 1..]);
+    name.starts_with(prefix) || after_project.is_some_and(|rest| rest.starts_with(prefix))
 }
 
 /// Parses a directory name as a run id, if it has the shape of one.
@@ -91,6 +96,16 @@ mod tests {
         assert_eq!(split_name("my_app-2_20250115_120000-12"), Some(("my_app-2", stamp, 12)));
         let of_two = "a_20240101_000000_20250115_120000";
         assert_eq!(split_name(of_two), Some(("a_20240101_000000", stamp, 1)));
+    }
+
+    #[test]
+    fn a_prefix_may_leave_out_the_project() {
+        for prefix in ["app", "app_2025", "2025", "20250115_12", "20250115_120000-2"] {
+            assert!(has_prefix("app_20250115_120000-2", prefix), "{prefix}");
+        }
+        for other in ["pp", "120000", "0115", "app_2026"] {
+            assert!(!has_prefix("app_20250115_120000-2", other), "{other}");
+        }
     }
 
     #[test]
