@@ -13,6 +13,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use model::exit::ForkliftExit;
 use shell::Ui;
 use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
+use shell::config::{ConfigCommand, cmd_config};
 use shell::start::{JsonOutput, Program};
 
 use crate::commands::run_args::RunArgs;
@@ -82,6 +83,8 @@ enum ForkliftCommand {
     MergePlan(merge_plan::MergePlanArgs),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Print the reference of the scripted agent's language
     Script,
     Completions(CompletionsArgs),
@@ -123,6 +126,10 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
         ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
         ForkliftCommand::Demo(args) => demo::cmd_demo(ui, args),
+        ForkliftCommand::Config(command) => {
+            cmd_config(ui, &PROGRAM, &command)?;
+            Ok(ForkliftExit::Success)
+        }
         ForkliftCommand::Script => {
             ui.page(include_str!("../../agent/SCRIPTED.md"));
             Ok(ForkliftExit::Success)

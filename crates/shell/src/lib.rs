@@ -6,11 +6,15 @@
 //! - [`failure`]: an error with its exit status and its remedy.
 //! - [`runtime`]: the async runtime of a command, stopped by signals.
 //! - [`cli`]: flags and commands that every program has.
+//! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
+//! - [`agent_choice`]: the agent of a run where none is named.
 //! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: common parts of commands.
 
+pub mod agent_choice;
 pub mod agent_log;
 pub mod agent_settings;
 pub mod cli;
+pub mod config;
 pub mod doctor;
 pub mod failure;
 pub mod pull;

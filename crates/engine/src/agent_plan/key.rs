@@ -1,5 +1,6 @@
 //! Location of the model's key on this host. Plans name it; the key is looked up late and written nowhere.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use egress::model_route::KeySource;
@@ -65,6 +66,18 @@ impl KeyLocation {
             Self::Variable(name) => KeySource::Env(name.clone()),
             Self::File(path) => KeySource::File(path.clone()),
             Self::Command(argv) => KeySource::Command(argv.clone()),
+        }
+    }
+}
+
+impl fmt::Display for KeyLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nowhere => f.write_str("no key"),
+            Self::Settings { path, name } => write!(f, "{name} in {}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Command(_) => f.write_str("a command"),
         }
     }
 }

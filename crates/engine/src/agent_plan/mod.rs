@@ -131,7 +131,16 @@ pub async fn resolve_agent(
     Ok(ResolvedAgent { options, installed, program, model })
 }
 
+/// Describes where the key of the agent's model is; the error says what is missing.
+pub fn locate_key(options: &AgentOptions) -> Result<String, ResolveAgentError> {
+    Ok(Model::choose(options)?.key.to_string())
+}
+
 impl ResolvedAgent {
+    pub fn provider(&self) -> Provider {
+        self.options.provider
+    }
+
     pub fn model_server(&self) -> Option<String> {
         self.model.as_ref().map(|model| model.choice.url.clone())
     }

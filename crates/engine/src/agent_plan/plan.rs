@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use egress::EgressConfig;
+use egress::{EgressConfig, EgressPolicy};
+use model::id::RunId;
 use sandbox::spec::{BoxRelay, ProgramMount};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,43 @@ pub struct AgentPlan {
 }
 
 impl AgentPlan {
+    /// A plan without an agent, for a run that may need none. It keeps the prompt for the agent that is chosen later, and
+    /// commands of the run have the egress of `policy`.
+    pub fn undecided(
+        run: &RunId,
+        policy: Option<EgressPolicy>,
+        instructions: String,
+        context: Option<String>,
+    ) -> Self {
+        let egress = |policy| EgressConfig {
+            run: run.to_string(),
+            policy,
+            model: None,
+            log_path: PathBuf::new(),
+        };
+        Self {
+            provider: String::new(),
+            argv: Vec::new(),
+            env: BTreeMap::new(),
+            files: BTreeMap::new(),
+            home: BTreeMap::new(),
+            programs: Vec::new(),
+            program: None,
+            egress: policy.map(egress),
+            key: KeyLocation::Nowhere,
+            sidecars: Vec::new(),
+            silence_secs: None,
+            terminal: None,
+            instructions,
+            context,
+        }
+    }
+
+    /// True until an agent is chosen.
+    pub fn is_undecided(&self) -> bool {
+        self.provider.is_empty()
+    }
+
     /// Egress of the box, with its keys looked up.
     pub fn egress(&self, log: &Path) -> Result<Option<BoxEgress>, ResolveAgentError> {
         let Some(config) = &self.egress else { return Ok(None) };

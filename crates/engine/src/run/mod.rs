@@ -105,12 +105,20 @@ pub fn create<P: Product>(
     plan: &AgentPlan,
     secrets: &[Secret],
 ) -> Result<(), RunError> {
+    let write = if record.phase < P::DURABLE_FROM { write_transient } else { write_atomic };
+    save_plan(dir, plan, write)?;
+    Ok(save::<P>(dir, &Redactor::new(secrets.to_vec()), record)?)
+}
+
+fn save_plan(
+    dir: &RunDir,
+    plan: &AgentPlan,
+    write: fn(&Path, &[u8], u32) -> Result<(), FileError>,
+) -> Result<(), RunError> {
     let path = dir.path().join(PLAN_FILE);
     let failed = |source| RunError::Plan { doing: "write", path: path.clone(), source };
     let bytes = serde_json::to_vec_pretty(plan).map_err(|error| failed(error.into()))?;
-    let write = if record.phase < P::DURABLE_FROM { write_transient } else { write_atomic };
-    write(&path, &bytes, 0o600)?;
-    Ok(save::<P>(dir, &Redactor::new(secrets.to_vec()), record)?)
+    Ok(write(&path, &bytes, 0o600)?)
 }
 
 fn save<P: Product>(
@@ -197,6 +205,16 @@ impl<R: ProductRecord> Run<R> {
             snapshot: LaterSnapshot::default(),
             lock,
         })
+    }
+
+    /// Replaces a plan without an agent. The keys of the new one are redacted from now on.
+    pub fn decide_agent(&mut self, plan: AgentPlan) -> Result<(), RunError> {
+        save_plan(&self.dir, &plan, write_transient)?;
+        self.secrets.extend(plan.key.values().unwrap_or_default());
+        self.redactor = Arc::new(Redactor::new(self.secrets.clone()));
+        self.commands = Arc::new(CommandsLog::open(&self.dir, Arc::clone(&self.redactor))?);
+        self.plan = plan;
+        Ok(())
     }
 
     pub fn git_log(&self) -> GitLog {

@@ -7,6 +7,7 @@ use host::git::{ObjectFormat, SealedRepo, check_out_fork};
 
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
+use shell::config::Config;
 
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
@@ -91,7 +92,7 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
     std::fs::write(&script, SCRIPT).or_machine()?;
     let args = RunArgs {
         directory: Some(folder.join("fork")),
-        provider: "scripted".to_owned(),
+        provider: Some("scripted".to_owned()),
         script: Some(script),
         backend: demo.backend,
         image: demo.image,
@@ -102,6 +103,7 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
         cache: folder.join("cache/bottleworks"),
         config: folder.join("config/forklift"),
         agents: folder.join("data/bottleworks/agents"),
+        shared: Config::default(),
     };
     let status = super::run::cmd_run(ui, &args, &places, None)?;
     ui.result(

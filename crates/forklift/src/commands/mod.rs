@@ -15,7 +15,7 @@ pub(crate) mod merge_plan;
 pub(crate) mod prune;
 pub(crate) mod publish;
 pub(crate) mod replay;
-mod request;
+pub(crate) mod request;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod run_args;
@@ -30,6 +30,7 @@ use std::path::PathBuf;
 
 use host::dirs::Dirs;
 use model::secret::Secret;
+use shell::config::Config;
 
 use crate::exit::{Failure, OrExit};
 use crate::flow::pull::TOKEN_FILE;
@@ -41,6 +42,8 @@ pub(crate) struct ForkliftDirs {
     pub(crate) cache: PathBuf,
     pub(crate) config: PathBuf,
     pub(crate) agents: PathBuf,
+    /// The configuration that the programs share.
+    pub(crate) shared: Config,
 }
 
 impl ForkliftDirs {
@@ -52,6 +55,7 @@ impl ForkliftDirs {
             cache: dirs.cache_home().join("bottleworks"),
             config: dirs.config_home().join("forklift"),
             agents: dirs.data_home().join("bottleworks/agents"),
+            shared: Config::load().or_usage()?,
         };
         // A file that cannot be read is reported where the token is needed.
         let token = host::file::read_private(&places.config.join(TOKEN_FILE)).ok();

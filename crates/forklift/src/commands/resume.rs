@@ -79,7 +79,7 @@ fn run_args(dir: &RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, Failure> {
     let meta = ForkRunRecord::load(dir).or_machine()?;
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path.clone());
-    args.timeout = resume.timeout.unwrap_or(args.timeout);
+    args.timeout = resume.timeout.or(args.timeout);
     args.instruction = resume.instruction.clone().or(args.instruction);
     args.script = resume.script.clone().or(args.script);
     args.accept_loss |= resume.accept.accept_loss;

@@ -12,7 +12,7 @@ use sandbox::choice::{self, BackendChoice};
 use shell::Ui;
 use shell::runtime::{stop_status, unless_stopped};
 
-use super::request::RunRequest;
+use super::request::{RequestedAgent, RunRequest};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -67,8 +67,9 @@ pub(super) async fn begin<'a>(
     earlier: Option<EarlierRun>,
     cancel: Cancel,
 ) -> Result<(ForkRun<'a>, FileLock), Failure> {
+    let args = &args.with_config(&places.shared);
     let checked = async {
-        let request = RunRequest::check(args, places).await?;
+        let request = RunRequest::check(ui, args, places, earlier.is_some()).await?;
         let found = choice::observe(request.backend, &args.image).await;
         Ok((request, found))
     };
@@ -92,8 +93,8 @@ pub(super) async fn begin<'a>(
         Ok((fork_lock, seen))
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
-    let mut secrets = request.resolved.secrets();
-    let forge = ForgePlan::find(&seen.fork.forge, &places.config)?;
+    let mut secrets = request.agent.secrets();
+    let forge = ForgePlan::find(&seen.fork.forge, places)?;
     secrets.extend(forge.token.clone());
     shell::terminal::hide(secrets.iter().cloned());
     let starting = async {
@@ -131,12 +132,14 @@ pub(super) async fn begin<'a>(
     }
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
     let mut record = first_record(&dir, &seen, args, choice, earlier.as_ref());
-    record.settings.model = request.resolved.model_name().map(str::to_owned);
+    if let RequestedAgent::Resolved(agent) = &request.agent {
+        record.settings.note_agent(agent);
+    }
     if let Some(verdict) = verdict {
         (record.phase, record.verdict) = (Phase::Judged, Some(verdict));
     }
     let task = task(dir.id(), &seen, args, &record.settings, earlier.as_ref());
-    let plan = request.resolved.plan(task).or_usage()?;
+    let plan = request.agent.plan(task)?;
     save_args(args, &dir)?;
     create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");
@@ -159,15 +162,15 @@ fn task<'a>(
 ) -> AgentTask<'a> {
     let context = seen.fork_file.as_ref().map(|file| file.text.clone());
     let attempt = earlier.map(EarlierRun::attempt);
-    let session = earlier.and_then(|earlier| earlier.session(&args.provider));
+    let session = earlier.and_then(|earlier| earlier.session(&settings.provider));
     let prompt = match (&session, &attempt) {
-        (Some(_), Some(attempt)) => render_follow_up(attempt, args.timeout),
+        (Some(_), Some(attempt)) => render_follow_up(attempt, args.timeout_secs()),
         _ => render_prompt(&Briefing {
             branch: &seen.fork.branch,
             upstream: seen.fork.upstream_branch(),
             strategy: settings.strategy,
             target: &seen.target_name,
-            timeout_secs: args.timeout,
+            timeout_secs: args.timeout_secs(),
             context: context.as_deref(),
             instruction: args.instruction.as_deref(),
             check: settings.rules.check.as_ref().map(|check| check.line.as_str()),
@@ -190,11 +193,11 @@ fn first_record(
     let image = choice.kind.uses_image().then(|| args.image.clone());
     let rules = seen.fork_file.as_ref().map(|file| file.rules.clone()).unwrap_or_default();
     let settings = Settings {
-        provider: args.provider.clone(),
+        provider: String::new(),
         backend: choice.kind,
         backend_reason: choice.reason,
         image,
-        timeout_secs: args.timeout,
+        timeout_secs: args.timeout_secs(),
         agent_when: args.agent_when,
         accept_loss: args.accept_loss,
         accept_dropped: args.accept_dropped,

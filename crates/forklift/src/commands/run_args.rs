@@ -9,6 +9,7 @@ use merge::resolver::decide::{TrustError, TrustThreshold};
 use model::id::{BranchName, RemoteName};
 use serde::{Deserialize, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
+use shell::config::Config;
 
 use crate::flow::record::{ForkRemotes, Settings};
 use crate::rules::publish_mode::PublishMode;
@@ -25,9 +26,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) publishing: ModeArgs,
-    /// The agent: opencode, codex, claude, pi or scripted
-    #[arg(long, value_name = "NAME", default_value = "opencode")]
-    pub(crate) provider: String,
+    /// The agent: opencode, codex, claude, pi, scripted, or a name of the configuration [default: the configured one, else the
+    /// only one that is installed and has a key; looked for only when an agent is needed]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
     /// What the scripted agent plays (see `forklift script`)
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
@@ -37,9 +39,9 @@ pub(crate) struct RunArgs {
     /// The image for docker
     #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     pub(crate) image: String,
-    /// Time limit of the agent in seconds of wall clock
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) timeout: u64,
+    /// Time limit of the agent in seconds of wall clock [default: the configured one, else 480]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: Option<u64>,
     /// When an agent is started: only when git cannot merge by itself or the check fails on its merge, or always
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = AgentWhen::Conflict)]
     pub(crate) agent_when: AgentWhen,
@@ -129,9 +131,30 @@ pub(crate) struct RunArgs {
     /// Let this exact address count as public: a model server or mirror of your own (repeatable)
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Model and network")]
     pub(crate) permit_private: Vec<SocketAddr>,
-    /// Seconds without output or traffic after which the agent is ended
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_SILENCE_SECS)]
-    pub(crate) silence: u64,
+    /// Seconds without output or traffic after which the agent is ended [default: the configured ones, else 180]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) silence: Option<u64>,
+}
+
+impl RunArgs {
+    /// Fills what the user did not type from the configuration.
+    pub(crate) fn with_config(&self, config: &Config) -> Self {
+        let (mut args, limits) = (self.clone(), &config.limits);
+        args.timeout = args.timeout.or(limits.timeout_secs);
+        args.silence = args.silence.or(limits.silence_secs);
+        args.max_tokens = args.max_tokens.or(limits.max_tokens);
+        args.max_usd = args.max_usd.or(limits.max_usd);
+        args.notify_cmd = args.notify_cmd.or_else(|| config.notify.command.clone());
+        args
+    }
+
+    pub(crate) fn timeout_secs(&self) -> u64 {
+        self.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS)
+    }
+
+    pub(crate) fn silence_secs(&self) -> u64 {
+        self.silence.unwrap_or(DEFAULT_SILENCE_SECS)
+    }
 }
 
 /// Findings that do not keep a result from being published.

@@ -55,7 +55,8 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs, here: Option<&Path>) -> Outcome
     if let Some(earlier) = &meta.publishes {
         ui.result("publishes", &format!("the commit of {earlier}"));
     }
-    ui.result("agent", &format!("{} on {}", meta.settings.provider, meta.settings.backend));
+    let agent = meta.settings.agent_name().unwrap_or("none was needed");
+    ui.result("agent", &format!("{agent} on {}", meta.settings.backend));
     for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
         // A failed one is shown with the verdict and its output.
         if let Some(command) = command.as_ref().filter(|command| command.passed()) {

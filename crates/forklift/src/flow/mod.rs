@@ -1,6 +1,7 @@
 //! Effects of `forklift`, in order: observe, seal, launch, import, judge, publish, record.
 
 mod check;
+mod decide_agent;
 pub(crate) mod earlier;
 pub(crate) mod fork_lock;
 mod integrate;

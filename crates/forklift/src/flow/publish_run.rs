@@ -68,7 +68,7 @@ pub(crate) async fn create_publish_run(
     let fork = renew_addresses(&meta.fork, find_push_url(repo, &meta.fork.remotes.origin).await?);
     let plan = load_plan(dir).map_err(ForkRun::failure)?;
     let mut secrets = plan.key.values().unwrap_or_default();
-    secrets.extend(ForgePlan::find(&fork.forge, &places.config)?.token);
+    secrets.extend(ForgePlan::find(&fork.forge, places)?.token);
     let mut product = ForkRecord {
         fork,
         publishes: Some(meta.publishes.clone().unwrap_or_else(|| dir.id().clone())),

@@ -10,8 +10,10 @@ use forge::{
 use model::exit::ForkliftExit;
 use model::secret::Secret;
 use run_store::operation_log::OperationLog;
+use shell::config::FORGE_TOKEN_VARIABLE;
 use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
+use crate::commands::ForkliftDirs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
 
@@ -40,18 +42,25 @@ pub(crate) struct ForgePlan {
 }
 
 impl ForgePlan {
-    /// Finds the token: in the variable, else in the file, which only its owner may read.
-    pub(crate) fn find(url: &str, config: &Path) -> Result<Self, Failure> {
-        let file = config.join(TOKEN_FILE);
-        let token = match host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
-            Some(token) => Some(Secret::new(token)),
+    /// Finds the token: in a variable, in the configuration, or in the file, which only its owner may read.
+    pub(crate) fn find(url: &str, places: &ForkliftDirs) -> Result<Self, Failure> {
+        let file = places.config.join(TOKEN_FILE);
+        let host = match ForgeAddress::parse_remote(url) {
+            Some(Remote::Hosted(address)) => Some(address.host),
+            Some(Remote::Local(_)) | None => None,
+        };
+        let shared = &places.shared;
+        let token = match shared.forge_token(host.as_deref(), &[TOKEN_VARIABLE]).or_usage()? {
+            Some(token) => Some(token),
             None => match host::file::read_private(&file) {
                 Ok(bytes) => Some(Secret::new(String::from_utf8_lossy(&bytes).trim())),
                 Err(error) if error.is_not_found() => None,
                 Err(error) => return Err(error).or_usage(),
             },
         };
-        Ok(Self { url: url.to_owned(), token, kind: find_kind()? })
+        let ruled = host.and_then(|host| shared.forges.get(&host)?.kind.clone());
+        let kind = find_kind()?.or_else(|| ForgeKind::parse(&ruled?));
+        Ok(Self { url: url.to_owned(), token, kind })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use engine::agent_plan::ResolvedAgent;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
 use engine::publish::PullReference;
@@ -133,6 +134,7 @@ impl Fork {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
+    /// The agent's program; empty as long as none was needed.
     pub(crate) provider: String,
     pub(crate) backend: BackendKind,
     pub(crate) backend_reason: String,
@@ -241,6 +243,17 @@ impl ForkRecord {
 }
 
 impl Settings {
+    /// Notes the agent that was chosen.
+    pub(crate) fn note_agent(&mut self, agent: &ResolvedAgent) {
+        self.provider = agent.provider().name().to_owned();
+        self.model = agent.model_name().map(str::to_owned);
+    }
+
+    /// The agent's name, if one was chosen.
+    pub(crate) fn agent_name(&self) -> Option<&str> {
+        Some(self.provider.as_str()).filter(|name| !name.is_empty())
+    }
+
     /// Patterns of files that may be published although they act by themselves.
     pub(crate) fn allowed_paths(&self) -> Vec<String> {
         [self.rules.allow_paths.as_slice(), &self.allow_paths].concat()

@@ -18,7 +18,7 @@ use model::exit::{ExitStatus, ForkliftExit};
 use model::id::{BranchName, RunId, Sha};
 use model::verdict::Ended;
 use run_store::run_dir::{self, RunDir};
-use sandbox::spec::{BoxLimits, BoxUser, Root};
+use sandbox::spec::{BoxUser, Root};
 use shell::Ui;
 use shell::runtime::{stop_status, unless_stopped};
 
@@ -55,6 +55,7 @@ pub(crate) struct ForkRun<'a> {
     pub(crate) repo: UserRepo,
     pub(super) forge: ForgePlan,
     pub(crate) cache: PathBuf,
+    pub(super) places: ForkliftDirs,
 }
 
 impl<'a> ForkRun<'a> {
@@ -67,14 +68,14 @@ impl<'a> ForkRun<'a> {
         cancel: Cancel,
     ) -> Result<Self, Failure> {
         let saved = SavedRun::<ForkRecord>::load(dir).map_err(Self::failure)?;
-        let forge = ForgePlan::find(&saved.record.fork.forge, &places.config)?;
+        let forge = ForgePlan::find(&saved.record.fork.forge, places)?;
         let settings = &saved.record.settings;
         let boxes = BoxSettings {
             backend: settings.backend,
             root: settings.image.clone().map_or(Root::HostUsr, Root::Image),
             workspace: saved.dir.workspace(),
             harness_state: saved.dir.harness_state(),
-            limits: BoxLimits::default(),
+            limits: places.shared.box_limits(),
             agent_secs: settings.timeout_secs,
         };
         let earlier_usage = match &saved.record.resumed_from {
@@ -86,7 +87,7 @@ impl<'a> ForkRun<'a> {
         let run = Run::open(saved, RunOptions { boxes, secrets, earlier_usage, cancel });
         let run = run.map_err(Self::failure)?;
         let repo = repo.logged(run.git_log());
-        Ok(Self { run, ui, repo, forge, cache: places.cache.clone() })
+        Ok(Self { run, ui, repo, forge, cache: places.cache.clone(), places: places.clone() })
     }
 
     pub(super) async fn make_import_repo(&self) -> Result<SealedRepo, Failure> {
@@ -131,6 +132,9 @@ impl<'a> ForkRun<'a> {
                 Integration::Rest(handover) => handover,
             },
         };
+        if self.run.plan.is_undecided() {
+            self.decide_agent().await?;
+        }
         self.ui.phase("prepare", "copying the fork into a workspace of its own");
         let owner = BoxUser::of_caller();
         let ForkRecord { pins, fork, .. } = &self.run.record.product;

@@ -6,6 +6,7 @@ mod checks;
 mod crash;
 mod dry_run;
 mod examples;
+mod first_run;
 mod history;
 mod hostile;
 mod image;

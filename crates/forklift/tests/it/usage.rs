@@ -85,10 +85,11 @@ fn a_shallow_clone() {
 }
 
 #[test]
-fn a_missing_env_file_and_one_that_others_can_read() {
+fn an_env_file_that_is_missing_where_it_is_named_and_one_that_others_can_read() {
     let Some(person) = Person::new() else { return };
-    let output = person.hermetic.run(&mut person.forklift(&[]));
-    check(&person, &output, &["opencode.env"]);
+    let mut command = person.forklift(&[]);
+    let output = person.hermetic.run(command.env("FORKLIFT_OPENCODE_ENV", "/no/such/opencode.env"));
+    check(&person, &output, &["/no/such/opencode.env"]);
     let path = person.hermetic.root().join("open.env");
     std::fs::write(&path, "OPENCODE_API_KEY=k\n").expect("written");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).expect("set");

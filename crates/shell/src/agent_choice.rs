@@ -1,0 +1,216 @@
+//! Choice of the agent where none is named: the only one that is installed and has a key.
+
+use std::path::Path;
+
+use agent::Provider;
+use engine::agent_plan::{AgentOptions, ResolveAgentError, locate_key};
+use engine::install;
+use model::exit::ExitStatus;
+
+use crate::config::Config;
+use crate::failure::Failure;
+
+/// An agent that could be chosen, and what it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCandidate {
+    /// A provider, or a name of the configuration.
+    pub name: String,
+    program: ProgramState,
+    /// Where the key is, or what is missing.
+    key: Result<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProgramState {
+    Installed,
+    /// On the user's PATH, where boxes cannot take it from.
+    OnPath,
+    Missing,
+}
+
+/// Observes the agents of the configuration and those that can be installed. `fill` adds what the user typed.
+pub fn observe_candidates(
+    config: &Config,
+    agents: &Path,
+    fill: impl Fn(&mut AgentOptions),
+) -> Vec<AgentCandidate> {
+    let providers = Provider::ALL.into_iter().filter(|it| it.program().is_some());
+    let rest = providers.map(|it| it.name().to_owned());
+    let rest = rest.filter(|name| !config.agents.contains_key(name));
+    let observe = |name: String| {
+        let mut options = config.agent_options(&name).ok()?;
+        let program = options.provider.program()?;
+        fill(&mut options);
+        let program = match install::find(agents, &program) {
+            Some(_) => ProgramState::Installed,
+            None if host::tool::which(program.name).is_some() => ProgramState::OnPath,
+            None => ProgramState::Missing,
+        };
+        let key = locate_key(&options).map_err(|error| missing_words(&error));
+        Some(AgentCandidate { name, program, key })
+    };
+    config.agents.keys().cloned().chain(rest).filter_map(observe).collect()
+}
+
+fn missing_words(error: &ResolveAgentError) -> String {
+    match error {
+        ResolveAgentError::NoKey { name } => format!("set {name}"),
+        other => model::error_chain(other),
+    }
+}
+
+/// Chooses the only agent that is installed and has a key.
+pub fn choose_agent<S: ExitStatus>(
+    program: &str,
+    candidates: &[AgentCandidate],
+) -> Result<AgentCandidate, Failure<S>> {
+    let is_installed = |it: &&AgentCandidate| it.program == ProgramState::Installed;
+    let ready: Vec<&AgentCandidate> =
+        candidates.iter().filter(is_installed).filter(|it| it.key.is_ok()).collect();
+    match ready.as_slice() {
+        [only] => return Ok((*only).clone()),
+        [] => {}
+        [first, ..] => {
+            let shown = |it: &&AgentCandidate| format!("{} ({})", it.name, it.key_text());
+            let list: Vec<String> = ready.iter().map(shown).collect();
+            let message =
+                format!("an agent is needed, and several could be used: {}", list.join(", "));
+            let name = &first.name;
+            let remedy = format!(
+                "choose one with --provider {name}, or for good with: {program} config set agent {name}"
+            );
+            return Err(Failure::usage(message).with_remedy(remedy));
+        }
+    }
+    let keyed = candidates.iter().find(|it| it.key.is_ok());
+    let installed = candidates.iter().find(is_installed);
+    let on_path = candidates.iter().find(|it| it.program == ProgramState::OnPath);
+    let (message, remedy) = match (keyed, installed, on_path) {
+        (Some(it), _, _) => (
+            format!(
+                "an agent is needed: {} has a key ({}) and is not installed for boxes",
+                it.name,
+                it.key_text()
+            ),
+            format!("install it with: forklift agents install {}", it.name),
+        ),
+        (None, Some(it), _) => (
+            format!(
+                "an agent is needed: {} is installed and has no key: {}",
+                it.name,
+                it.key_text()
+            ),
+            format!(
+                "or name a command that prints the key: {program} config set agents.{}.key_command COMMAND",
+                it.name
+            ),
+        ),
+        (None, None, found) => {
+            let name = found.map_or("claude", |it| it.name.as_str());
+            let key = candidates.iter().find(|it| it.name == name).map(AgentCandidate::key_text);
+            (
+                "an agent is needed, and none is installed that has a key".to_owned(),
+                format!(
+                    "install one with: forklift agents install {name}; then {}, or run: {program} init",
+                    key.unwrap_or("give it a key")
+                ),
+            )
+        }
+    };
+    Err(Failure::usage(message).with_remedy(remedy))
+}
+
+impl AgentCandidate {
+    /// The sentence about the choice, with its reason.
+    pub fn reason(&self) -> String {
+        format!(
+            "using {}: the only agent that is installed and has a key ({})",
+            self.name,
+            self.key_text()
+        )
+    }
+
+    fn key_text(&self) -> &str {
+        self.key.as_ref().map_or_else(String::as_str, String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::exit::ForkliftExit;
+
+    use super::*;
+
+    fn candidate(name: &str, program: ProgramState, key: Result<&str, &str>) -> AgentCandidate {
+        let key = key.map(str::to_owned).map_err(str::to_owned);
+        AgentCandidate { name: name.to_owned(), program, key }
+    }
+
+    fn words(candidates: &[AgentCandidate]) -> [String; 2] {
+        match choose_agent::<ForkliftExit>("wf", candidates) {
+            Ok(chosen) => [chosen.reason(), String::new()],
+            Err(failure) => {
+                assert_eq!(failure.status, ForkliftExit::Usage);
+                [failure.to_string(), failure.remedy().unwrap_or_default().to_owned()]
+            }
+        }
+    }
+
+    use ProgramState::{Installed, Missing, OnPath};
+
+    #[test]
+    fn the_only_one_that_is_ready_is_taken() {
+        let candidates = [
+            candidate("codex", Installed, Err("set OPENAI_API_KEY")),
+            candidate("claude", Installed, Ok("ANTHROPIC_API_KEY")),
+            candidate("pi", Missing, Ok("ANTHROPIC_API_KEY")),
+        ];
+        let reason =
+            "using claude: the only agent that is installed and has a key (ANTHROPIC_API_KEY)";
+        assert_eq!(words(&candidates), [reason, ""]);
+    }
+
+    #[test]
+    fn several_are_listed_with_the_flag() {
+        let candidates = [
+            candidate("local", Installed, Ok("no key")),
+            candidate("claude", Installed, Ok("ANTHROPIC_API_KEY")),
+        ];
+        assert_eq!(
+            words(&candidates),
+            [
+                "an agent is needed, and several could be used: local (no key), claude (ANTHROPIC_API_KEY)",
+                "choose one with --provider local, or for good with: wf config set agent local",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_the_command_that_mends_it() {
+        let keyless = Err("set ANTHROPIC_API_KEY");
+        let none = [candidate("claude", Missing, keyless)];
+        assert_eq!(
+            words(&none),
+            [
+                "an agent is needed, and none is installed that has a key",
+                "install one with: forklift agents install claude; then set ANTHROPIC_API_KEY, or run: wf init",
+            ]
+        );
+        let with_key = [candidate("claude", OnPath, Ok("ANTHROPIC_API_KEY"))];
+        assert_eq!(
+            words(&with_key),
+            [
+                "an agent is needed: claude has a key (ANTHROPIC_API_KEY) and is not installed for boxes",
+                "install it with: forklift agents install claude",
+            ]
+        );
+        let installed = [candidate("claude", Installed, keyless)];
+        assert_eq!(
+            words(&installed),
+            [
+                "an agent is needed: claude is installed and has no key: set ANTHROPIC_API_KEY",
+                "or name a command that prints the key: wf config set agents.claude.key_command COMMAND",
+            ]
+        );
+    }
+}

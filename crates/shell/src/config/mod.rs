@@ -1,0 +1,341 @@
+//! The configuration that the three programs share: `~/.config/bottleworks/config.toml`.
+//!
+//! A value of the environment outranks the file, and the file outranks the default. The file contains no secret: it names
+//! the variable, the file or the command that has one.
+//!
+//! - `key`: every key, with its variable and its default
+//! - `edit`: changes of the file that keep its comments
+//! - `command`: `config list|get|set|unset|path`
+//! - `token`: the token of a forge
+
+mod command;
+mod edit;
+mod key;
+mod token;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use egress::model_route::Price;
+use engine::agent_plan::{AgentOptions, KeyLocation};
+use host::dirs::Dirs;
+use sandbox::spec::{BoxLimits, MIB};
+use serde::{Deserialize, Serialize};
+
+use crate::agent_settings::parse_price;
+
+pub use command::{ConfigCommand, cmd_config};
+pub use edit::set_values;
+pub use key::{KEYS, Key};
+pub use token::{FORGE_TOKEN_VARIABLE, SecretError};
+
+/// Variable with the path of the file, instead of the usual one.
+const PATH_VARIABLE: &str = "BOTTLEWORKS_CONFIG";
+
+/// Configuration as the file and the environment have it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The default agent: a provider, or a name from `agents`.
+    pub agent: Option<String>,
+    /// The default model.
+    pub model: Option<String>,
+    pub agents: BTreeMap<String, AgentEntry>,
+    /// By host name.
+    pub forges: BTreeMap<String, ForgeEntry>,
+    pub limits: LimitsEntry,
+    pub notify: NotifyEntry,
+    pub identity: IdentityEntry,
+}
+
+/// An agent by name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentEntry {
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub variant: Option<String>,
+    pub persona: Option<String>,
+    pub url: Option<String>,
+    pub wire: Option<String>,
+    pub key_env: Option<String>,
+    pub key_file: Option<PathBuf>,
+    pub key_command: Option<String>,
+    pub price: Option<String>,
+}
+
+/// A forge by host name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForgeEntry {
+    pub kind: Option<String>,
+    pub token_env: Option<String>,
+    pub token_file: Option<PathBuf>,
+    pub token_command: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsEntry {
+    pub timeout_secs: Option<u64>,
+    pub silence_secs: Option<u64>,
+    pub memory_mb: Option<u64>,
+    pub disk_mb: Option<u64>,
+    pub processes: Option<u64>,
+    pub cpu_percent: Option<u32>,
+    pub max_usd: Option<f64>,
+    pub max_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NotifyEntry {
+    pub command: Option<String>,
+}
+
+/// Author of published commits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IdentityEntry {
+    pub name: Option<String>,
+    pub email: Option<String>,
+    pub sign_off: Option<bool>,
+    pub agent_trailer: Option<bool>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Home(#[from] host::dirs::NoHome),
+    #[error("could not read {path}", path = path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path}: line {line}: {what}", path = path.display())]
+    Malformed { path: PathBuf, line: usize, what: String },
+    #[error("{variable} cannot be '{value}': {rule}")]
+    Variable { variable: &'static str, value: String, rule: String },
+    #[error("{path}: {key}: {rule}", path = path.display())]
+    Value { path: PathBuf, key: String, rule: String },
+}
+
+impl Config {
+    /// Loads the file of this user, which may be missing, and the environment.
+    pub fn load() -> Result<Self, ConfigError> {
+        let path = path_of_user()?;
+        let text = read(&path)?;
+        parse(&path, &text, host::env::var)
+    }
+
+    /// Options of an agent: an entry of `agents` by its name, or a provider by its own.
+    pub fn agent_options(&self, name: &str) -> Result<AgentOptions, agent::UnknownProvider> {
+        let entry = self.agents.get(name).cloned().unwrap_or_default();
+        let provider = agent::Provider::parse(entry.provider.as_deref().unwrap_or(name))?;
+        let mut options = AgentOptions::new(provider);
+        options.key = entry.key();
+        options.price = entry.price();
+        options.model = entry.model.or_else(|| self.model.clone());
+        options.variant = entry.variant;
+        options.agent = entry.persona;
+        options.url = entry.url;
+        options.wire = entry.wire;
+        Ok(options)
+    }
+
+    /// Limits of a box, as far as the user set them.
+    pub fn box_limits(&self) -> BoxLimits {
+        let (limits, usual) = (&self.limits, BoxLimits::default());
+        BoxLimits {
+            memory_bytes: limits.memory_mb.map_or(usual.memory_bytes, |mb| mb * MIB),
+            workspace_bytes: limits.disk_mb.map_or(usual.workspace_bytes, |mb| mb * MIB),
+            pids: limits.processes.unwrap_or(usual.pids),
+            cpu_percent: limits.cpu_percent.unwrap_or(usual.cpu_percent),
+            ..usual
+        }
+    }
+}
+
+impl AgentEntry {
+    fn key(&self) -> Option<KeyLocation> {
+        let file = self.key_file.as_deref().map(|path| KeyLocation::File(expand_home(path)));
+        let command = || self.key_command.as_deref().map(KeyLocation::command_line);
+        file.or_else(command).or_else(|| self.key_env.clone().map(KeyLocation::Variable))
+    }
+
+    /// The price; the parser has checked it.
+    fn price(&self) -> Option<Price> {
+        self.price.as_deref().and_then(parse_price)
+    }
+}
+
+/// Path of the file: `BOTTLEWORKS_CONFIG`, or the usual one below `XDG_CONFIG_HOME`.
+fn path_of_user() -> Result<PathBuf, ConfigError> {
+    match host::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty()) {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => Ok(Dirs::from_env()?.config_home().join("bottleworks/config.toml")),
+    }
+}
+
+/// Text of the file; empty if there is none.
+fn read(path: &Path) -> Result<String, ConfigError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(source) => Err(ConfigError::Read { path: path.to_path_buf(), source }),
+    }
+}
+
+/// Parses the file, and lays the variables of the environment over it.
+fn parse(
+    path: &Path,
+    text: &str,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Config, ConfigError> {
+    let malformed = |error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text[..start].matches('\n').count() + 1;
+        let what = error.message().to_owned();
+        ConfigError::Malformed { path: path.to_path_buf(), line, what }
+    };
+    let config: Config = toml::from_str(text).map_err(malformed)?;
+    check(path, &config)?;
+    let mut table: toml::Table = toml::from_str(text).map_err(malformed)?;
+    let mut is_changed = false;
+    for key in KEYS {
+        let Some((variable, value)) = key.find_variable(&lookup) else { continue };
+        let wrong = |rule: String| ConfigError::Variable { variable, value: value.clone(), rule };
+        insert(&mut table, key.name, key.kind.parse(&value).map_err(wrong)?);
+        is_changed = true;
+    }
+    if !is_changed {
+        return Ok(config);
+    }
+    table.try_into().map_err(malformed)
+}
+
+/// Checks what the types do not say.
+fn check(path: &Path, config: &Config) -> Result<(), ConfigError> {
+    let wrong = |key: String, rule: &str| {
+        Err(ConfigError::Value { path: path.to_path_buf(), key, rule: rule.to_owned() })
+    };
+    for (name, entry) in &config.agents {
+        let at = |key: &str| format!("agents.{name}.{key}");
+        let provider = entry.provider.as_deref().unwrap_or(name);
+        if let Err(error) = agent::Provider::parse(provider) {
+            return wrong(at("provider"), &error.to_string());
+        }
+        if entry.price.as_deref().is_some_and(|price| parse_price(price).is_none()) {
+            return wrong(at("price"), "give dollars for a million tokens as \"IN,OUT\"");
+        }
+        let keys = [entry.key_env.is_some(), entry.key_file.is_some(), entry.key_command.is_some()];
+        if keys.into_iter().filter(|is_set| *is_set).count() > 1 {
+            return wrong(at("key_*"), "name one of key_env, key_file and key_command");
+        }
+    }
+    for (host, entry) in &config.forges {
+        let kind = entry.kind.as_deref();
+        if kind.is_some_and(|kind| forge::ForgeKind::parse(kind).is_none()) {
+            let rule = format!("use {}", forge::ForgeKind::words());
+            return wrong(format!("forges.\"{host}\".kind"), &rule);
+        }
+    }
+    Ok(())
+}
+
+/// Inserts a value at a key with dots, none of which belongs to a name.
+fn insert(table: &mut toml::Table, name: &str, value: toml::Value) {
+    match name.split_once('.') {
+        None => {
+            table.insert(name.to_owned(), value);
+        }
+        Some((first, rest)) => {
+            let inner = table.entry(first).or_insert_with(|| toml::Table::new().into());
+            if let Some(inner) = inner.as_table_mut() {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A path with `~/` at its start, below the home folder.
+fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), host::env::home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        parse(Path::new("/c.toml"), text, lookup).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_environment_outranks_the_file_and_the_file_the_default() {
+        let text = "agent = 'claude'\n[limits]\ntimeout_secs = 60\nmemory_mb = 512\n";
+        let config = parse_text(text, &[("BOTTLEWORKS_PROVIDER", "codex")]).expect("good");
+        assert_eq!(config.agent.as_deref(), Some("codex"));
+        assert_eq!((config.limits.timeout_secs, config.limits.silence_secs), (Some(60), None));
+        assert_eq!(config.box_limits().memory_bytes, 512 * MIB);
+        assert_eq!(config.box_limits().pids, BoxLimits::default().pids);
+    }
+
+    #[track_caller]
+    fn refuse(text: &str, expected: &str) {
+        assert_eq!(parse_text(text, &[]).expect_err("refused"), expected);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line_and_the_known_keys() {
+        refuse(
+            "# mine\nagnet = 'claude'\n",
+            "/c.toml: line 2: unknown field `agnet`, expected one of `agent`, `model`, `agents`, `forges`, `limits`, \
+             `notify`, `identity`",
+        );
+        refuse(
+            "[limits]\ntimeout_secs = 'long'\n",
+            "/c.toml: line 2: invalid type: string \"long\", expected u64",
+        );
+        refuse(
+            "[agents.local]\nmodel = 'x'\n",
+            "/c.toml: agents.local.provider: there is no agent \"local\"; choose one of: opencode, codex, claude, pi, \
+             command, scripted",
+        );
+        refuse(
+            "[agents.claude]\nkey_env = 'A'\nkey_file = '/b'\n",
+            "/c.toml: agents.claude.key_*: name one of key_env, key_file and key_command",
+        );
+        refuse(
+            "[agents.claude]\nprice = 'cheap'\n",
+            "/c.toml: agents.claude.price: give dollars for a million tokens as \"IN,OUT\"",
+        );
+    }
+
+    #[test]
+    fn a_variable_that_cannot_be_is_named() {
+        let error = parse_text("", &[("BOTTLEWORKS_TIMEOUT", "soon")]).expect_err("refused");
+        assert_eq!(error, "BOTTLEWORKS_TIMEOUT cannot be 'soon': give a whole number");
+    }
+
+    #[test]
+    fn an_agent_has_the_options_of_its_entry() {
+        let text = "model = 'anthropic/m'\n[agents.local]\nprovider = 'opencode'\nmodel = 'qwen'\n\
+                    url = 'http://127.0.0.1:1/v1'\nkey_command = 'pass show x'\nprice = '1,2'\n";
+        let config = parse_text(text, &[]).expect("good");
+        let local = config.agent_options("local").expect("known");
+        assert_eq!(
+            (local.provider, local.model.as_deref()),
+            (agent::Provider::OpenCode, Some("qwen"))
+        );
+        assert_eq!(local.key, Some(KeyLocation::command_line("pass show x")));
+        assert!(local.price.is_some() && local.url.is_some());
+        let pi = config.agent_options("pi").expect("a provider");
+        assert_eq!((pi.model.as_deref(), pi.key), (Some("anthropic/m"), None));
+        assert!(config.agent_options("gpt").is_err());
+    }
+}
