@@ -71,7 +71,7 @@ pub(crate) fn cmd_withdraw(ui: &Ui, args: &WithdrawArgs, here: Option<&Path>) ->
 async fn refuse_merged(places: &ForkliftDirs, run: &StoredRun) -> Result<(), Failure> {
     let pull = run.meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());
     let Some(pull) = pull else { return Ok(()) };
-    let plan = ForgePlan::find(&run.meta.fork.forge, &places.config)?;
+    let plan = ForgePlan::find(&run.meta.fork.forge, places)?;
     match pull_state(&plan, pull.number).await {
         Some(PullState::Merged) => Err(Failure::usage(format!(
             "{} is merged; undo it with: git revert -m 1 <the merge>",

@@ -10,7 +10,6 @@ use forge::{
 use model::exit::ForkliftExit;
 use model::secret::Secret;
 use run_store::operation_log::OperationLog;
-use shell::config::FORGE_TOKEN_VARIABLE;
 use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use crate::commands::ForkliftDirs;
@@ -21,7 +20,7 @@ const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 
 /// What is missing, and both ways out.
 const NO_TOKEN: &str =
-    "there is no token for the forge; set FORKLIFT_TOKEN, or say --no-pull-request";
+    "there is no token for the forge; set BOTTLEWORKS_FORGE_TOKEN, or say --no-pull-request";
 
 /// Variable with the kind of a forge that cannot be detected.
 const KIND_VARIABLE: &str = "FORKLIFT_FORGE_KIND";

@@ -54,7 +54,7 @@ pub(crate) async fn create_withdraw_run(
     record.verdict = Some(Verdict::Withdrawn { run: dir.id().clone() });
     let plan = load_plan(dir).map_err(ForkRun::failure)?;
     let mut secrets = plan.key.values().unwrap_or_default();
-    secrets.extend(ForgePlan::find(&meta.fork.forge, &places.config)?.token);
+    secrets.extend(ForgePlan::find(&meta.fork.forge, places)?.token);
     save_args(&load_args(dir)?, &new)?;
     create::<ForkRun<'_>>(&new, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     Ok(new)
