@@ -26,6 +26,17 @@ fn refused(person: &Person, line: &str, words: &str) {
     assert_eq!(person.meta("tf", "STATUS"), "implement");
 }
 
+/// As in most products: the results are ignored, and the agent has run the tests.
+#[test]
+fn ignored_test_results_do_not_keep_the_rest_from_being_committed() {
+    let Some(person) = person_with_one() else { return };
+    let line = "mkdir -p mk test-results/app && echo a > mk/a && echo b > test-results/app/b";
+    person.cast(&agent(&format!("{line} && echo /test-results/ > .gitignore")), APPROVE);
+    person.run_once(0);
+    let files = person.worktree("tf").git(&["ls-files"]);
+    assert!(files.contains("mk/a") && !files.contains("test-results"), "{files}");
+}
+
 #[test]
 fn what_the_agent_leaves_uncommitted_is_committed_but_for_test_results() {
     let Some(person) = person_with_one() else { return };

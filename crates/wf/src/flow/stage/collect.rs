@@ -25,11 +25,13 @@ const HOOKS: &str = "/opt/bottleworks/hooks";
 
 const OTHER_BRANCH: i32 = 30;
 
-/// Commits everything but the results of tests. `exit 0` where there is nothing to commit.
+/// Commits everything but the results of tests. They are taken back, not left out: `git add` fails when a path that it is to
+/// exclude is ignored. `exit 0` where there is nothing to commit.
 const SCRIPT: &str = r#"
 set -eu
 [ "$(git symbolic-ref --quiet HEAD)" = "refs/heads/$1" ] || exit 30
-git add --all -- . ':(top,exclude)test-results'
+git add --all -- .
+git reset --quiet -- ':(top)test-results'
 if git diff --cached --quiet; then exit 0; fi
 exec git -c "core.hooksPath=$3" commit --quiet --no-gpg-sign --no-edit -m "$2"
 "#;
