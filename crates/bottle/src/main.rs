@@ -9,6 +9,7 @@ mod serve;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use shell::start::{JsonOutput, Program, Role};
 
 use crate::cli::BottleCli;
@@ -22,6 +23,12 @@ const SIDECAR: Role = Role {
     run: |run| flow::sidecar_main::run(run).map_err(|failure| failure.to_string()),
 };
 
-fn main() -> ExitCode {
+/// The command line, for manual pages and completions.
+pub fn command() -> clap::Command {
+    BottleCli::command()
+}
+
+/// The program.
+pub fn main() -> ExitCode {
     shell::start::start(&PROGRAM, &[SIDECAR], |cli: &BottleCli| cli.output, cli::dispatch)
 }

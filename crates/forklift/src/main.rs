@@ -25,7 +25,13 @@ use crate::exit::{Failure, Outcome};
 
 static PROGRAM: Program = Program { name: "forklift", label_width: 11, json: JsonOutput::Events };
 
-fn main() -> ExitCode {
+/// The command line, for manual pages and completions.
+pub fn command() -> clap::Command {
+    ForkliftCli::command()
+}
+
+/// The program.
+pub fn main() -> ExitCode {
     shell::start::start(&PROGRAM, &[], |cli: &ForkliftCli| cli.output, dispatch)
 }
 

@@ -1,5 +1,7 @@
 //! Flags and commands that every program has: output, completions, the manual page, the table of exit statuses.
 
+use std::path::Path;
+
 use clap::{Args, Command};
 use clap_complete::env::{CompleteEnv, Shells};
 use model::exit::ExitStatus;
@@ -34,17 +36,52 @@ pub fn cmd_completions<S: ExitStatus>(
     program: &Program,
     args: &CompletionsArgs,
 ) -> Result<(), Failure<S>> {
+    let page = render_completions::<S>(program.name, &args.shell)?;
+    ui.page(&String::from_utf8_lossy(&page));
+    Ok(())
+}
+
+fn render_completions<S: ExitStatus>(name: &str, shell: &str) -> Result<Vec<u8>, Failure<S>> {
     let shells = Shells::builtins();
-    let completer = shells.completer(&args.shell).ok_or_else(|| {
+    let completer = shells.completer(shell).ok_or_else(|| {
         let known: Vec<&str> = shells.names().collect();
-        Failure::usage(format!("the shell '{}' is not one of {}", args.shell, known.join(", ")))
+        Failure::usage(format!("the shell '{shell}' is not one of {}", known.join(", ")))
     })?;
-    let (name, mut page) = (program.name, Vec::new());
+    let mut page = Vec::new();
     completer
         .write_registration(COMPLETE_VARIABLE, name, name, name, &mut page)
         .or_exit(S::GENERAL)?;
-    ui.page(&String::from_utf8_lossy(&page));
+    Ok(page)
+}
+
+/// Shells that get completions in [`write_share`]: folder and file below `share`.
+const COMPLETION_FILES: [(&str, &str, &str, &str); 3] = [
+    ("bash", "bash-completion/completions", "", ""),
+    ("zsh", "zsh/site-functions", "_", ""),
+    ("fish", "fish/vendor_completions.d", "", ".fish"),
+];
+
+/// Writes what a package installs below `share` beside a program: a manual page for it and for each of its subcommands,
+/// and completions for bash, zsh and fish.
+pub fn write_share<S: ExitStatus>(command: &Command, share: &Path) -> Result<(), Failure<S>> {
+    let pages = share.join("man/man1");
+    make_dir(&pages)?;
+    clap_mangen::generate_to(command.clone(), &pages).or_exit(S::GENERAL)?;
+    let name = command.get_name();
+    for (shell, folder, before, after) in COMPLETION_FILES {
+        let folder = share.join(folder);
+        make_dir(&folder)?;
+        let script = render_completions::<S>(name, shell)?;
+        std::fs::write(folder.join(format!("{before}{name}{after}")), script)
+            .or_exit(S::GENERAL)?;
+    }
     Ok(())
+}
+
+fn make_dir<S: ExitStatus>(path: &Path) -> Result<(), Failure<S>> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        Failure::new(S::GENERAL, format!("could not create {}: {error}", path.display()))
+    })
 }
 
 /// Prints the manual page, made from the help texts.

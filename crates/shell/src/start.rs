@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::Path;
@@ -50,6 +50,9 @@ const SHIM: Role = Role {
     word: SHIM_WORD,
     run: |path| engine::shim::run(&BoxDir::new(path)).map_err(|error| error.to_string()),
 };
+
+/// File name of the program that is all three commands in one, chosen by the name that it is called by.
+pub const MULTI_CALL: &str = "bottleworks";
 
 /// Runs a program: a hidden role, or the command that the arguments name. Returns its exit status; a panic anywhere ends
 /// with the one for internal errors.
@@ -100,7 +103,7 @@ fn run_command<C: Parser, T: Into<u8>, S: ExitStatus>(
 /// Plays the role that the first argument names. Roles come before anything else: they have no terminal, no flags and
 /// no settings.
 fn play_role(program: &Program, roles: &[Role]) -> Option<ExitCode> {
-    let mut words = std::env::args_os().skip(1);
+    let mut words = arguments(program).into_iter().skip(1);
     let (word, path) = (words.next()?, words.next());
     let role = roles.iter().chain([&SHIM]).find(|role| word == OsStr::new(role.word))?;
     let played = match path {
@@ -121,7 +124,7 @@ fn parse<C: Parser, S: ExitStatus>(program: &'static Program) -> Result<C, ExitC
     let mut command = cli::with_program_name(C::command(), program.name);
     let parsed = match cli::answer_shell(C::command) {
         Ok(true) => return Err(ExitCode::SUCCESS),
-        Ok(false) => command.try_get_matches_from_mut(std::env::args_os()),
+        Ok(false) => command.try_get_matches_from_mut(arguments(program)),
         Err(error) => Err(error),
     };
     parsed
@@ -136,7 +139,7 @@ fn parse<C: Parser, S: ExitStatus>(program: &'static Program) -> Result<C, ExitC
 fn show_usage<S: ExitStatus>(program: &'static Program, error: &clap::Error) -> ExitCode {
     let text = error.render();
     if error.use_stderr()
-        && std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+        && arguments(program).iter().take_while(|word| *word != "--").any(|word| word == "--json")
     {
         let message = match error.kind() {
             // Its text is the whole help.
@@ -164,6 +167,22 @@ fn show_usage<S: ExitStatus>(program: &'static Program, error: &clap::Error) -> 
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
+/// Words of the command line, as this program reads them: in `bottleworks wf list` they begin with `wf`.
+fn arguments(program: &Program) -> Vec<OsString> {
+    own_words(std::env::args_os().collect(), program.name)
+}
+
+fn own_words(mut words: Vec<OsString>, name: &str) -> Vec<OsString> {
+    let is_multi_call = words
+        .first()
+        .and_then(|word| Path::new(word).file_name())
+        .is_some_and(|called| called == MULTI_CALL);
+    if is_multi_call && words.get(1).is_some_and(|word| word == name) {
+        words.remove(0);
+    }
+    words
+}
+
 fn exit_code(status: impl ExitStatus) -> ExitCode {
     ExitCode::from(status.row().code)
 }
@@ -173,7 +192,9 @@ fn report_panic(info: &PanicHookInfo<'_>) {
     let place =
         info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
     let message = escape_line(panic_message(info.payload())).into_owned();
-    terminal::print_error(&format!("error: internal error{place}: {message}; please report it"));
+    let issues = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
+    let line = format!("error: internal error{place}: {message}; please report it: {issues}");
+    terminal::print_error(&line);
     let backtrace = Backtrace::capture();
     if backtrace.status() == BacktraceStatus::Captured {
         terminal::print_error(&backtrace.to_string());
@@ -183,4 +204,24 @@ fn report_panic(info: &PanicHookInfo<'_>) {
 fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, name: &str, expected: &str) {
+        let words = line.split(' ').map(OsString::from).collect();
+        let expected: Vec<OsString> = expected.split(' ').map(OsString::from).collect();
+        assert_eq!(own_words(words, name), expected);
+    }
+
+    #[test]
+    fn a_program_in_the_multi_call_binary_reads_its_own_words() {
+        check("/usr/bin/bottleworks wf list", "wf", "wf list");
+        check("bottleworks wf", "forklift", "bottleworks wf");
+        check("bottleworks link wf", "bottleworks", "bottleworks link wf");
+        check("/usr/bin/wf wf list", "wf", "/usr/bin/wf wf list");
+    }
 }

@@ -71,7 +71,7 @@ impl Shell {
         assert_eq!(line.lines().count(), 1, "{line}");
         assert!(line.starts_with("error: internal error at crates/"), "{line}");
         assert!(
-            line.ends_with(": the failpoint command wants a panic; please report it"),
+            line.contains(": the failpoint command wants a panic; please report it: https://"),
             "{line}"
         );
     }

@@ -13,9 +13,15 @@ mod rules;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use shell::start::{JsonOutput, Program};
 
 static PROGRAM: Program = Program { name: "wf", label_width: 14, json: JsonOutput::Documents };
+
+/// The command line, for manual pages and completions.
+pub fn command() -> clap::Command {
+    cli::WfCli::command()
+}
 
 pub fn main() -> ExitCode {
     shell::start::start(&PROGRAM, &[], |cli: &cli::WfCli| cli.output, cli::dispatch)

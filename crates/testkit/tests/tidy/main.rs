@@ -77,6 +77,8 @@ const MAP: &[(&str, &[&str])] = &[
             "shell",
         ],
     ),
+    // One program that is all three.
+    ("bottleworks", &["model", "host", "shell", "forklift", "wf", "bottle"]),
     ("testkit", &[]),
 ];
 
