@@ -9,8 +9,8 @@ use shell::terminal::hide;
 
 use crate::PROGRAM;
 use crate::commands::{
-    destroy, diff, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate, provenance,
-    serve, start,
+    demo, destroy, diff, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate,
+    provenance, serve, start,
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::End;
@@ -71,6 +71,7 @@ enum BottleCommand {
     /// What a run was: agent, timing, operations, scans, commits; and whether that is true
     #[command(subcommand)]
     Provenance(provenance::ProvenanceCommand),
+    Demo(demo::BottleDemoArgs),
     Completions(CompletionsArgs),
     /// Print the manual page
     Man,
@@ -109,6 +110,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         BottleCommand::Hook(command) => hook::cmd_hook(ui, &command),
         BottleCommand::Key(command) => key::cmd_key(ui, &command),
         BottleCommand::Provenance(command) => provenance::cmd_provenance(ui, &command),
+        BottleCommand::Demo(args) => demo::cmd_demo(ui, &args),
         BottleCommand::Completions(args) => {
             cmd_completions(ui, &PROGRAM, &args)?;
             Ok(SUCCESS)

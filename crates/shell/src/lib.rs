@@ -8,6 +8,7 @@
 //! - [`cli`]: flags and commands that every program has.
 //! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
 //! - [`agent_choice`]: the agent of a run where none is named.
+//! - [`demo`]: the folder and the user of a demo.
 //! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: common parts of commands.
 
 pub mod agent_choice;
@@ -15,6 +16,7 @@ pub mod agent_log;
 pub mod agent_settings;
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod doctor;
 pub mod failure;
 pub mod pull;

@@ -83,6 +83,15 @@ impl Ui {
         Self { mode: Mode::Mute, volume: Volume::Errors, ..self.clone() }
     }
 
+    /// The flags by which another call of the program prints as this one does.
+    pub(crate) fn flags(&self) -> &'static [&'static str] {
+        match (&self.mode, self.volume < Volume::Normal) {
+            (Mode::Json, _) => &["--json"],
+            (_, true) => &["--quiet"],
+            _ => &[],
+        }
+    }
+
     pub fn is_json(&self) -> bool {
         self.mode == Mode::Json
     }

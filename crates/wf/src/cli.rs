@@ -8,8 +8,8 @@ use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_tab
 use crate::PROGRAM;
 use crate::commands::complete::{run_names, workstream_ids};
 use crate::commands::{
-    self, App, clarify, close, conflicts, delete, diff, docs, doctor, interview, list, log, merge,
-    new, plan, project, prune, refresh, run as run_command, show, skip, status, switch, uat,
+    self, App, clarify, close, conflicts, delete, demo, diff, docs, doctor, interview, list, log,
+    merge, new, plan, project, prune, refresh, run as run_command, show, skip, status, switch, uat,
     update, verdict, watch,
 };
 use crate::exit::{Outcome, WfExit};
@@ -94,6 +94,7 @@ enum WfCommand {
     Watch,
     /// Check the machine and the project
     Doctor,
+    Demo(demo::WfDemoArgs),
     Completions(CompletionsArgs),
     /// Print the manual page
     Man,
@@ -132,6 +133,7 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Prune(args) => prune::cmd_prune(app, &args).await,
         WfCommand::Watch => watch::cmd_watch(app).await,
         WfCommand::Doctor => doctor::cmd_doctor(app).await,
+        WfCommand::Demo(args) => demo::cmd_demo(app, &args).await,
         WfCommand::Completions(args) => {
             cmd_completions(&app.ui, &PROGRAM, &args).map(|()| WfExit::Success)
         }

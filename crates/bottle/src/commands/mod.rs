@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub(crate) mod demo;
 pub(crate) mod destroy;
 pub(crate) mod diff;
 pub(crate) mod doctor;

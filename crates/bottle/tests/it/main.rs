@@ -7,6 +7,7 @@ mod chaos;
 mod checkout;
 mod chunks;
 mod crash;
+mod demo;
 mod docker;
 mod examples;
 mod folder_forge;

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use clap::Args;
-use host::git::{ObjectFormat, SealedRepo, check_out_fork};
-
+use host::git::check_out_fork;
+use model::exit::ForkliftExit;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
 use shell::config::Config;
+use shell::demo::{DemoFolder, DemoOptions, make_repository};
 
 use super::{ForkliftDirs, block_on};
+use crate::PROGRAM;
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 
@@ -75,17 +77,17 @@ END
 /// Make a fork with a conflicting upstream in a temporary folder and bring it up to date, without a model
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where the box comes from
-    #[arg(long, value_name = "NAME")]
-    backend: Option<String>,
     /// The image for docker
     #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     image: String,
+    #[command(flatten)]
+    options: DemoOptions,
 }
 
-/// Makes the fork and runs forklift in it, below one temporary folder that is kept.
+/// Makes the fork and runs forklift in it, below one temporary folder.
 pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
-    let folder = tempfile::Builder::new().prefix("forklift-demo-").tempdir().or_machine()?.keep();
+    let demo_folder = DemoFolder::create(&PROGRAM, &demo.options)?;
+    let folder = demo_folder.path().to_path_buf();
     ui.phase("demo", &format!("making a fork and its upstream in {}", folder.display()));
     block_on(make_fork(&folder))?;
     let script = folder.join("agent.toml");
@@ -94,7 +96,7 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
         directory: Some(folder.join("fork")),
         provider: Some("scripted".to_owned()),
         script: Some(script),
-        backend: demo.backend,
+        backend: demo.options.backend(),
         image: demo.image,
         ..RunArgs::default()
     };
@@ -106,14 +108,13 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
         shared: Config::default(),
     };
     let status = super::run::cmd_run(ui, &args, &places, None)?;
-    ui.result(
-        "look",
-        &format!(
-            "git --git-dir={} log --graph --oneline --all",
-            folder.join("origin.git").display()
-        ),
-    );
-    ui.result("clean up", &format!("rm -r {}", folder.display()));
+    if status != ForkliftExit::Success {
+        ui.result("kept", &folder.display().to_string());
+        return Ok(status);
+    }
+    let origin = folder.join("origin.git");
+    let look = format!("git --git-dir={} log --graph --oneline --all", origin.display());
+    demo_folder.finish(ui, &look).or_machine()?;
     Ok(status)
 }
 
@@ -125,7 +126,6 @@ async fn make_fork(folder: &Path) -> Result<(), Failure> {
 
 async fn bare(folder: &Path, name: &str, history: &str) -> Result<std::path::PathBuf, Failure> {
     let path = folder.join(name);
-    let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.or_machine()?;
-    repo.fast_import(&format!("{COMMON}{history}")).await.or_machine()?;
+    make_repository(&path, &format!("{COMMON}{history}")).await.or_machine()?;
     Ok(path)
 }

@@ -65,7 +65,7 @@ pub use raw_tree::RawTreeEntry;
 pub use refname::RefName;
 pub use remote::RemoteRef;
 pub use replay::CommitParts;
-pub use scratch::{check_out_fork, init_source};
+pub use scratch::{check_out, check_out_fork, init_source};
 pub use seal::ObjectFormat;
 pub use sealed::{OldValue, SealedRepo};
 pub use tree::{NewEntry, TreeEdit};

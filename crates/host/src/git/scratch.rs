@@ -16,10 +16,16 @@ impl SealedRepo {
 
 /// Checks `origin` out into the new folder `path`, with `origin` and `upstream` as its remotes.
 pub async fn check_out_fork(path: &Path, origin: &Path, upstream: &Path) -> Result<(), GitError> {
+    check_out(path, origin).await?;
     let mut git = scratch();
-    git.run(argv_with("clone --quiet --no-hardlinks --template= --", [origin, path])).await?;
     git.cwd = path.to_path_buf();
     git.run(argv_with("remote add upstream", [upstream])).await
+}
+
+/// Checks `origin` out into the new folder `path`.
+pub async fn check_out(path: &Path, origin: &Path) -> Result<(), GitError> {
+    let argv = argv_with("clone --quiet --no-hardlinks --template= --", [origin, path]);
+    scratch().run(argv).await
 }
 
 /// Creates a bare repository in the new folder `path` whose remote `origin` is `url`. It fetches nothing and

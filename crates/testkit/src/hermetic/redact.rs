@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Replaces temporary folders by `[TMP]`, SHAs by `[SHA]`, dates by `[TIME]` and the time in run ids by `[STAMP]`.
+/// Replaces temporary folders by `[TMP]`, SHAs by `[SHA]`, dates by `[TIME]`, the time in run ids by `[STAMP]` and the end
+/// of a demo's folder by `[RANDOM]`.
 ///
 /// A shortened SHA is seven or more hexadecimal digits, letters and numerals mixed, or twelve numerals; words like
 /// `defaced` and `ed25519` stay.
@@ -17,6 +18,9 @@ pub fn redact_snapshot(text: &str) -> String {
             rest.strip_prefix(&temp).map(|after| temp.len() + run_of(after, is_word))
         {
             out.push_str("[TMP]");
+            rest = &rest[length..];
+        } else if let Some(length) = demo_folder(rest) {
+            out.push_str("-demo-[RANDOM]");
             rest = &rest[length..];
         } else if let Some((name, length)) = volatile(rest).filter(|_| at_word_start) {
             out.push_str(name);
@@ -34,6 +38,12 @@ pub fn redact_snapshot(text: &str) -> String {
 /// The same, with one folder known by name.
 pub(super) fn redact_below(root: &Path, text: &str) -> String {
     redact_snapshot(&text.replace(&*root.to_string_lossy(), "[ROOT]"))
+}
+
+/// `-demo-x7Rw2a`, the end of a demo's temporary folder.
+fn demo_folder(text: &str) -> Option<usize> {
+    let random = run_of(text.strip_prefix("-demo-")?, is_word);
+    (random == 6).then_some("-demo-".len() + random)
 }
 
 /// Volatile text at the start of the given one, and its length.
@@ -118,6 +128,7 @@ mod tests {
     fn what_differs_from_run_to_run_goes() {
         check("merged 0123456789abcdef0123456789abcdef01234567.", "merged [SHA].");
         check("0123abc..4567def", "[SHA]..[SHA]");
+        check("in /tmp/wf-demo-a1B2c3/greeter", "in /tmp/wf-demo-[RANDOM]/greeter");
         check("717948570515 is kept", "[SHA] is kept");
         check("at 2025-01-15T12:00:00.123Z, then", "at [TIME], then");
         check("2025-01-15 12:00:00 +0100 x", "[TIME] x");

@@ -5,6 +5,7 @@ pub(crate) mod close;
 pub(crate) mod complete;
 pub(crate) mod conflicts;
 pub(crate) mod delete;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod docs;
 pub(crate) mod doctor;

@@ -4,6 +4,7 @@
 mod agents;
 mod always;
 mod crash;
+mod demo;
 mod golden;
 mod life;
 mod never;
