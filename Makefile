@@ -2,20 +2,23 @@
 
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
-FORKLIFT = target/debug/forklift
+BOTTLEWORKS = target/debug/bottleworks
 
 # Every part that the suites without a container engine use.
 PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
 
-.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install
+.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install dist test-dist
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
-demo: ## Bring a small fork up to date in a sealed box, with no model and no set-up
+demo: ## Show the main job of each command in a sealed box, with no model and no set-up (KEEP=1 keeps the folders)
 	@scripts/packages demo
-	@$(CARGO) build --quiet --package forklift
-	@$(FORKLIFT) demo --backend bwrap
+	@$(CARGO) build --quiet --package bottleworks
+	@for name in forklift wf bot-bottle; do \
+		printf '\n== %s demo\n' "$$name"; \
+		$(BOTTLEWORKS) "$$name" demo $(if $(KEEP),--keep) || exit; \
+	done
 
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
@@ -76,10 +79,15 @@ bench-verdict: ## Judge honest merges of public forks (CLONES=folder LIST=file) 
 
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo
-	$(CARGO) build --release --package forklift --package bottleworks-wf --package bot-bottle
-	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
-	for name in forklift wf bot-bottle; do \
-		install -D -m 755 target/release/$$name $(PREFIX)/bin/$$name; \
-		target/release/$$name completions bash > $(PREFIX)/share/bash-completion/completions/$$name; \
-		target/release/$$name man > $(PREFIX)/share/man/man1/$$name.1; \
-	done
+	$(CARGO) build --locked --profile local --package bottleworks
+	install -D -m 755 target/local/bottleworks $(PREFIX)/bin/bottleworks
+	for name in forklift wf bot-bottle; do ln -sfn bottleworks $(PREFIX)/bin/$$name; done
+	$(PREFIX)/bin/bottleworks share $(PREFIX)/share
+
+dist: ## Make what a release has, in target/dist: static programs, tarballs, .deb, image, SBOM, checksums, signature (SIGN_KEY=file)
+	@scripts/packages dist
+	SIGN_KEY="$(SIGN_KEY)" TARGETS="$(TARGETS)" scripts/dist
+
+test-dist: ## Install what `make dist` made in bare Debian roots and run the demos there (as root)
+	@scripts/packages dist
+	scripts/test-dist
