@@ -9,7 +9,7 @@ use shell::terminal::hide;
 
 use crate::PROGRAM;
 use crate::commands::{
-    demo, destroy, diff, doctor, exec, freeze, hook, key, list, logs, manifest, orchestrate,
+    demo, destroy, diff, doctor, exec, freeze, hook, init, key, list, logs, manifest, orchestrate,
     provenance, serve, start,
 };
 use crate::exit::{Outcome, SUCCESS};
@@ -59,9 +59,10 @@ enum BottleCommand {
     #[command(subcommand)]
     Orchestrate(orchestrate::OrchestrateCommand),
     Serve(serve::ServeArgs),
-    /// Show or check the configuration of `serve`
+    Init(init::BottleInitArgs),
+    /// Show or change the shared configuration; show or check that of `serve`
     #[command(subcommand)]
-    Config(serve::ConfigCommand),
+    Config(serve::BottleConfigCommand),
     /// Webhooks: how a forge reports to `bot-bottle serve`
     #[command(subcommand)]
     Hook(hook::HookCommand),
@@ -106,6 +107,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         }
         BottleCommand::Orchestrate(command) => orchestrate::cmd_orchestrate(ui, command),
         BottleCommand::Serve(args) => serve::cmd_serve(ui, &args),
+        BottleCommand::Init(args) => init::cmd_init(ui, &args),
         BottleCommand::Config(command) => serve::cmd_config(ui, &command),
         BottleCommand::Hook(command) => hook::cmd_hook(ui, &command),
         BottleCommand::Key(command) => key::cmd_key(ui, &command),

@@ -99,6 +99,26 @@ pub struct NewCommit {
     pub parents: usize,
 }
 
+impl Evidence {
+    /// Notes commits with another identity than the box's own.
+    pub fn note_strangers(&mut self, strangers: Vec<String>) {
+        self.foreign_count = strangers.len();
+        self.foreign_identities = strangers.into_iter().take(FOREIGN_LISTED).collect();
+    }
+}
+
+/// Lists the new commits that another identity made.
+pub(crate) async fn find_strangers(
+    repo: &SealedRepo,
+    pins: &Pins,
+    tip: &Sha,
+    identity: (&str, &str),
+) -> Result<Vec<String>, GitError> {
+    let known = [pins.base.clone(), pins.upstream.clone()];
+    let commits = repo.new_commits(tip, &known, MOST_COMMITS + 1).await?;
+    foreign(repo, pins, &commits, &[identity]).await
+}
+
 /// Gathers the evidence about `tip`, a commit that only the given identities may have made. A result that is too large to
 /// examine is evidence too, because only the agent can have made it so.
 pub async fn gather(

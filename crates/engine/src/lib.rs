@@ -7,6 +7,7 @@ pub mod agent_log;
 pub mod agent_plan;
 pub mod agent_result;
 pub mod agent_run;
+pub mod attribution;
 pub mod box_command;
 pub mod box_dir;
 pub mod evidence;

@@ -18,7 +18,7 @@ use shell::start::{JsonOutput, Program};
 
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
-    ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, log,
+    ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, init, log,
     merge_plan, prune, publish, replay, resume, run, runs, show, status, trust, withdraw,
 };
 use crate::exit::{Failure, Outcome};
@@ -89,6 +89,7 @@ enum ForkliftCommand {
     MergePlan(merge_plan::MergePlanArgs),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
+    Init(init::ForkInitArgs),
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print the reference of the scripted agent's language
@@ -132,6 +133,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
         ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
         ForkliftCommand::Demo(args) => demo::cmd_demo(ui, args),
+        ForkliftCommand::Init(args) => init::cmd_init(ui, &args),
         ForkliftCommand::Config(command) => {
             cmd_config(ui, &PROGRAM, &command)?;
             Ok(ForkliftExit::Success)

@@ -121,6 +121,19 @@ pub fn choose_agent<S: ExitStatus>(
 }
 
 impl AgentCandidate {
+    /// True if it can be started.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.program == ProgramState::Installed && self.key.is_ok()
+    }
+
+    /// What has to be done before it can be started.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let install = (self.program != ProgramState::Installed)
+            .then(|| format!("forklift agents install {}", self.name));
+        let parts: Vec<String> = install.into_iter().chain(self.key.clone().err()).collect();
+        (!parts.is_empty()).then(|| parts.join("; then "))
+    }
+
     /// The sentence about the choice, with its reason.
     pub fn reason(&self) -> String {
         format!(

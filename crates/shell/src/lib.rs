@@ -9,6 +9,8 @@
 //! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
 //! - [`agent_choice`]: the agent of a run where none is named.
 //! - [`demo`]: the folder and the user of a demo.
+//! - [`init`]: the part of `init` that the programs share.
+//! - [`identity`]: the user under whose name commits are published. [`price_list`]: what a run cost, about.
 //! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: common parts of commands.
 
 pub mod agent_choice;
@@ -19,6 +21,9 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod failure;
+pub mod identity;
+pub mod init;
+pub mod price_list;
 pub mod pull;
 pub mod runtime;
 pub mod start;

@@ -4,13 +4,14 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use shell::Ui;
 use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
+use shell::config::{ConfigCommand, cmd_config};
 
 use crate::PROGRAM;
 use crate::commands::complete::{run_names, workstream_ids};
 use crate::commands::{
-    self, App, clarify, close, conflicts, delete, demo, diff, docs, doctor, interview, list, log,
-    merge, new, plan, project, prune, refresh, run as run_command, show, skip, status, switch, uat,
-    update, verdict, watch,
+    self, App, clarify, close, conflicts, delete, demo, diff, docs, doctor, init, interview, list,
+    log, merge, new, plan, project, prune, refresh, run as run_command, show, skip, status, switch,
+    uat, update, verdict, watch,
 };
 use crate::exit::{Outcome, WfExit};
 
@@ -53,6 +54,7 @@ pub(crate) struct RunArg {
 
 #[derive(Debug, Subcommand)]
 enum WfCommand {
+    Init(init::WfInitArgs),
     Interview(Box<interview::InterviewArgs>),
     /// Register, list and show projects
     #[command(subcommand)]
@@ -95,6 +97,8 @@ enum WfCommand {
     /// Check the machine and the project
     Doctor,
     Demo(demo::WfDemoArgs),
+    #[command(subcommand)]
+    Config(ConfigCommand),
     Completions(CompletionsArgs),
     /// Print the manual page
     Man,
@@ -107,6 +111,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: WfCli) -> Outcome {
 
 async fn execute(app: &App, command: WfCommand) -> Outcome {
     match command {
+        WfCommand::Init(args) => init::cmd_init(app, &args).await,
         WfCommand::Interview(args) => interview::cmd_interview(app, &args).await,
         WfCommand::Project(command) => project::cmd_project(app, &command).await,
         WfCommand::List => list::cmd_list(app),
@@ -134,6 +139,9 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Watch => watch::cmd_watch(app).await,
         WfCommand::Doctor => doctor::cmd_doctor(app).await,
         WfCommand::Demo(args) => demo::cmd_demo(app, &args).await,
+        WfCommand::Config(command) => {
+            cmd_config(&app.ui, &PROGRAM, &command).map(|()| WfExit::Success)
+        }
         WfCommand::Completions(args) => {
             cmd_completions(&app.ui, &PROGRAM, &args).map(|()| WfExit::Success)
         }

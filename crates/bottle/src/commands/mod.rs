@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod freeze;
 pub(crate) mod hook;
+pub(crate) mod init;
 pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod logs;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use shell::Ui;
+use shell::config::{SharedConfigCommand, cmd_shared_config};
 
 use super::block_on;
+use crate::PROGRAM;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
 use crate::serve::settings::{EXPLAINED, ServeSettings};
@@ -20,10 +22,12 @@ pub(crate) struct ServeArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
-    /// Print a configuration in which every key is explained
+pub(crate) enum BottleConfigCommand {
+    /// Print a configuration of `serve` in which every key is explained
     Show,
-    /// Check a configuration
+    #[command(flatten)]
+    Shared(SharedConfigCommand),
+    /// Check a configuration of `serve`
     Check {
         /// The file
         file: PathBuf,
@@ -38,10 +42,11 @@ pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
     Ok(SUCCESS)
 }
 
-pub(crate) fn cmd_config(ui: &Ui, command: &ConfigCommand) -> Outcome {
+pub(crate) fn cmd_config(ui: &Ui, command: &BottleConfigCommand) -> Outcome {
     match command {
-        ConfigCommand::Show => ui.page(EXPLAINED),
-        ConfigCommand::Check { file } => {
+        BottleConfigCommand::Show => ui.page(EXPLAINED),
+        BottleConfigCommand::Shared(command) => cmd_shared_config(ui, &PROGRAM, command)?,
+        BottleConfigCommand::Check { file } => {
             let settings = ServeSettings::load(file)?;
             let repos = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
             ui.result("good", &format!("{repos} repositories are served"));

@@ -4,6 +4,7 @@ use forge::{Forge, ForgeAddress, ForgeError, ForgeOptions, HttpPool, Remote, Web
 use host::git::UserEnv;
 use model::exit::BottleExit;
 use model::secret::Secret;
+use shell::config::{Config, FORGE_TOKEN_VARIABLE};
 
 use super::bottle::Record;
 use super::home::Home;
@@ -26,7 +27,11 @@ impl ForgeAccess {
     /// Reads the variables, and the token from its variable or its file.
     pub(crate) fn from_env(home: &Home) -> Result<Self, Failure> {
         let env = parse_forge_env(host::env::var).or_exit(BottleExit::Usage)?;
-        let token = if env.kind.needs_token() { need_token(home)? } else { Secret::new("") };
+        let token = if env.kind.needs_token() {
+            need_token(home, host_of(&env).as_deref())?
+        } else {
+            Secret::new("")
+        };
         Self::new(env, token)
     }
 
@@ -39,7 +44,7 @@ impl ForgeAccess {
         let (None, Some(mut env)) = (&given, record.forge.clone()) else { return Ok(given) };
         // A record of an earlier version lacks it.
         env.allow_http |= ForgeEnv::allows_http(host::env::var);
-        match find_token(home)? {
+        match find_token(home, host_of(&env).as_deref())? {
             Some(token) => Self::new(env, token).map(Some),
             None if env.kind.needs_token() => Ok(None),
             None => Self::new(env, Secret::new("")).map(Some),
@@ -92,18 +97,24 @@ pub(crate) async fn open_forge(
     Forge::open(&remote, token, &options).await.or_general()
 }
 
-pub(crate) fn need_token(home: &Home) -> Result<Secret, Failure> {
-    find_token(home)?.ok_or_else(|| {
+pub(crate) fn need_token(home: &Home, host: Option<&str>) -> Result<Secret, Failure> {
+    find_token(home, host)?.ok_or_else(|| {
         Failure::usage(format!(
-            "the forge's token is not there: set {TOKEN_VARIABLE}, or put it into {} (mode 0600)",
+            "the forge's token is not there: set {FORGE_TOKEN_VARIABLE} (or {TOKEN_VARIABLE}), or put it into {} (mode 0600)",
             home.token_file.display()
         ))
     })
 }
 
-fn find_token(home: &Home) -> Result<Option<Secret>, Failure> {
-    if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.trim().is_empty()) {
-        return Ok(Some(Secret::new(token.trim())));
+fn host_of(env: &ForgeEnv) -> Option<String> {
+    WebBase::parse(&env.web).map(|web| web.host().to_owned())
+}
+
+/// Finds the token for the host of a forge: in a variable, in the shared configuration, or in the file.
+fn find_token(home: &Home, host: Option<&str>) -> Result<Option<Secret>, Failure> {
+    let shared = Config::load().or_exit(BottleExit::Usage)?;
+    if let Some(token) = shared.forge_token(host, &[TOKEN_VARIABLE]).or_exit(BottleExit::Usage)? {
+        return Ok(Some(token));
     }
     match host::file::read_private(&home.token_file) {
         Ok(bytes) => {

@@ -44,7 +44,8 @@ impl HookSite {
             ..ForgeOptions::default()
         };
         let parsed = Remote::Hosted(address.clone());
-        let forge = Forge::open(&parsed, &need_token(home)?, &options).await.or_general()?;
+        let token = need_token(home, Some(&address.host))?;
+        let forge = Forge::open(&parsed, &token, &options).await.or_general()?;
         let kind = forge.kind();
         let host = match address.port {
             Some(port) => format!("{}:{port}", address.host),

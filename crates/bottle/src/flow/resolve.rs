@@ -9,6 +9,7 @@ use sandbox::backend::BackendKind;
 use sandbox::choice::{self, BackendChoice};
 use sandbox::spec::{BoxLimits, MIB, Root};
 use shell::agent_settings::{DEFAULT_IMAGE, load_script, price};
+use shell::config::Config;
 
 use super::home::{Home, ManifestKind};
 use super::mounts::check_mounts;
@@ -64,7 +65,13 @@ fn agent_options(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions
     options.agent = manifest.persona.clone();
     options.url = manifest.server.url.clone();
     options.wire = manifest.server.wire.clone();
+    let shared = Config::load().or_exit(BottleExit::Usage)?;
+    let shared = shared.agent_options(&manifest.provider).or_exit(BottleExit::Usage)?;
     options.key = key_location(manifest);
+    if options.key.is_none() && options.url.is_none() {
+        // The key of the shared configuration is for the server that it names.
+        (options.key, options.url) = (shared.key, shared.url);
+    }
     let spend = &manifest.spend;
     options.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };
     options.price =

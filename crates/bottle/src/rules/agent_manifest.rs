@@ -229,9 +229,30 @@ silence_secs = 300
 # max_tokens = 2000000
 "#;
 
+/// The template with another provider and model.
+pub(crate) fn render_template(provider: Provider, model: Option<&str>) -> String {
+    let text = AGENT_TEMPLATE.replace("\"claude\"", &format!("\"{}\"", provider.name()));
+    let sample = "# model = \"anthropic/claude-sonnet-4-5\"";
+    match model {
+        Some(model) => text.replace(sample, &format!("model = {model:?}")),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_template_has_the_agent_that_was_chosen() {
+        let text = render_template(Provider::Pi, Some("openai/gpt-5"));
+        let manifest = parse_agent(&text).expect("it reads");
+        assert_eq!(
+            (manifest.provider.as_str(), manifest.model.as_deref()),
+            ("pi", Some("openai/gpt-5"))
+        );
+        assert_eq!(render_template(Provider::Claude, None), AGENT_TEMPLATE);
+    }
 
     #[track_caller]
     fn refuse(text: &str, words: &[&str]) {

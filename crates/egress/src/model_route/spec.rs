@@ -1,7 +1,7 @@
 //! Specification of a model route, as data without secrets.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use hyper::Uri;
@@ -158,6 +158,17 @@ impl Upstream {
         Ok(Self { tls, host, port, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
+    /// Returns the addresses that the URL itself names: an address, or both of `localhost`.
+    pub fn literal_addresses(&self) -> Vec<SocketAddr> {
+        let local = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+        let addresses = match self.host.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) if self.host == "localhost" => local.to_vec(),
+            Err(_) => Vec::new(),
+        };
+        addresses.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
+    }
+
     /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         let is_v6 = self.host.contains(':');
@@ -191,6 +202,16 @@ impl From<Upstream> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_addresses_that_are_written_out_are_named() {
+        let named = |text: &str| Upstream::parse(text).unwrap().literal_addresses();
+        assert_eq!(named("http://10.0.0.5:8080/v1"), ["10.0.0.5:8080".parse().unwrap()]);
+        assert_eq!(named("https://[fd00::1]"), ["[fd00::1]:443".parse().unwrap()]);
+        let local = ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()];
+        assert_eq!(named("http://localhost"), local);
+        assert_eq!(named("http://models.example"), []);
+    }
 
     #[test]
     fn a_base_address_is_brought_to_one_spelling() {

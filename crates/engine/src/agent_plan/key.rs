@@ -1,9 +1,12 @@
 //! Location of the model's key on this host. Plans name it; the key is looked up late and written nowhere.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use egress::model_route::KeySource;
+use host::file::{FileError, is_pipe, read_private, read_private_or_pipe};
 use model::env_file::EnvFile;
 use model::secret::Secret;
 use serde::{Deserialize, Serialize};
@@ -38,6 +41,9 @@ impl KeyLocation {
     /// The variables with the key for the shim; none where it looks the key up itself.
     pub fn variables(&self) -> Result<Vec<(String, Secret)>, ResolveAgentError> {
         match self {
+            Self::File(path) if is_pipe(path) => {
+                Ok(vec![(KEY_VARIABLE.to_owned(), read_key_file(path)?)])
+            }
             Self::Nowhere | Self::File(_) | Self::Command(_) => Ok(Vec::new()),
             Self::Settings { path, name } => {
                 Ok(vec![(KEY_VARIABLE.to_owned(), read_setting(path, name)?)])
@@ -53,8 +59,7 @@ impl KeyLocation {
     /// output of a command.
     pub fn values(&self) -> Result<Vec<Secret>, ResolveAgentError> {
         if let Self::File(path) = self {
-            let bytes = host::file::read_private(path)?;
-            return Ok(vec![Secret::new(String::from_utf8_lossy(&bytes).trim())]);
+            return Ok(vec![read_key_file(path)?]);
         }
         Ok(self.variables()?.into_iter().map(|(_, secret)| secret).collect())
     }
@@ -64,6 +69,8 @@ impl KeyLocation {
             Self::Nowhere => KeySource::None,
             Self::Settings { .. } => KeySource::Env(KEY_VARIABLE.to_owned()),
             Self::Variable(name) => KeySource::Env(name.clone()),
+            // The shim cannot read it a second time.
+            Self::File(path) if is_pipe(path) => KeySource::Env(KEY_VARIABLE.to_owned()),
             Self::File(path) => KeySource::File(path.clone()),
             Self::Command(argv) => KeySource::Command(argv.clone()),
         }
@@ -82,9 +89,29 @@ impl fmt::Display for KeyLocation {
     }
 }
 
-fn read_setting(path: &std::path::Path, name: &str) -> Result<Secret, ResolveAgentError> {
+fn read_key_file(path: &Path) -> Result<Secret, FileError> {
+    let bytes = read_once(path)?;
+    Ok(Secret::new(String::from_utf8_lossy(&bytes).trim()))
+}
+
+/// Reads a file of secrets. What a pipe had is kept for the life of the process, because it can be read once.
+pub fn read_once(path: &Path) -> Result<Vec<u8>, FileError> {
+    static PIPES: Mutex<BTreeMap<PathBuf, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    if !is_pipe(path) {
+        return read_private(path);
+    }
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bytes) = pipes.get(path) {
+        return Ok(bytes.clone());
+    }
+    let bytes = read_private_or_pipe(path)?;
+    pipes.insert(path.to_path_buf(), bytes.clone());
+    Ok(bytes)
+}
+
+fn read_setting(path: &Path, name: &str) -> Result<Secret, ResolveAgentError> {
     let fault = |reason: String| ResolveAgentError::Settings { path: path.to_path_buf(), reason };
-    let bytes = host::file::read_private(path)?;
+    let bytes = read_once(path)?;
     let file = EnvFile::parse_bytes(&bytes).map_err(|error| fault(error.to_string()))?;
     let value = file.get(name).ok_or_else(|| fault(format!("{name} is not in it")))?;
     Ok(Secret::new(value))

@@ -12,7 +12,7 @@ use agent::{
     RequiredSetting, SessionRequest, WireApi,
 };
 use egress::model_route::{Caps, Price, Prices, SpecError, Upstream};
-use egress::{EgressConfig, EgressPolicy, EgressProfile, ModelRouteSpec};
+use egress::{EgressConfig, EgressPolicy, EgressProfile, ModelRouteSpec, is_public};
 use guest::script::Script;
 use host::file::FileError;
 use model::id::RunId;
@@ -22,7 +22,7 @@ use crate::install::{self, Installed};
 use crate::terminal::TerminalPlan;
 use choice::{ModelChoice, NoModel, choose_model};
 
-pub use key::KeyLocation;
+pub use key::{KeyLocation, read_once};
 pub(crate) use plan::PROGRAM_DIR;
 pub use plan::{AgentPlan, PROXY};
 
@@ -124,6 +124,9 @@ pub async fn resolve_agent(
         Some(RequiredSetting::Script) | None => None,
     };
     let model = if wants_model(&options) { Some(Model::choose(&options)?) } else { None };
+    if let (Some(model), true) = (&model, options.url.is_some()) {
+        permit_typed_address(&mut options.policy, &model.route.upstream);
+    }
     let installed = match options.provider.program() {
         Some(program) => Some(installed(options.provider, &program, agents).await?),
         None => None,
@@ -234,10 +237,25 @@ impl ResolvedAgent {
     }
 }
 
+/// Lets the user's own model server be reached: a private address that they wrote down is one that they permit.
+fn permit_typed_address(policy: &mut Option<EgressPolicy>, upstream: &Upstream) {
+    let private = upstream.literal_addresses().into_iter().filter(|it| !is_public(it.ip()));
+    let mut private: Vec<_> = private.collect();
+    if !private.is_empty() {
+        let policy = policy.get_or_insert_with(|| EgressPolicy::new(EgressProfile::ModelOnly));
+        private.retain(|address| !policy.permit_private.contains(address));
+        policy.permit_private.extend(private);
+    }
+}
+
 impl Model {
     fn choose(options: &AgentOptions) -> Result<Self, ResolveAgentError> {
         let choice = choose_model(options)?;
-        let usual = || KeyLocation::Variable(choice.key.to_owned());
+        let usual = || match options.url.is_some() && host::env::var(choice.key).is_none() {
+            // A server of one's own often needs no key; one that does answers 401.
+            true => KeyLocation::Nowhere,
+            false => KeyLocation::Variable(choice.key.to_owned()),
+        };
         let key = options.key.clone().unwrap_or_else(usual);
         let route = route(options, &choice, &key)?;
         let secrets = key.values()?;

@@ -168,7 +168,7 @@ async fn import<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     let exported = export(&launcher, &request, &repo, run.dir.next_box("export")).await;
     let refused = match exported.or_fail::<P>()? {
         Exported::Tip(tip) => {
-            gather_evidence(product, &repo, &tip, AGENT_IDENTITY).await?;
+            gather_agent_evidence(product, &repo, &tip).await?;
             None
         }
         Exported::NothingNew => None,
@@ -177,6 +177,31 @@ async fn import<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     };
     product.run_mut().record.import_refused = refused;
     Ok(Phase::Imported)
+}
+
+/// Gathers the evidence about the agent's commits. Strangers are looked for among the commits as the box made them; all other
+/// facts are about the commits that are published.
+async fn gather_agent_evidence<P: Product>(
+    product: &mut P,
+    repo: &SealedRepo,
+    tip: &Sha,
+) -> Result<(), P::Failure> {
+    let Some(user) = product.attribution().cloned() else {
+        return gather_evidence(product, repo, tip, AGENT_IDENTITY).await;
+    };
+    let pins = product.import_source().pins;
+    let Ok(strangers) = evidence::find_strangers(repo, &pins, tip, AGENT_IDENTITY).await else {
+        // The evidence says what is wrong with the result.
+        return gather_evidence(product, repo, tip, AGENT_IDENTITY).await;
+    };
+    let agent = product.run().plan.provider.clone();
+    let tip = user.rewrite(repo, &pins, tip, &agent).await.or_fail::<P>()?;
+    let who = user.identity();
+    gather_evidence(product, repo, &tip, (&who.name, &who.email)).await?;
+    if let Some(evidence) = &mut product.run_mut().record.evidence {
+        evidence.note_strangers(strangers);
+    }
+    Ok(())
 }
 
 /// Gathers the evidence about a commit of the agent or of the host.

@@ -8,6 +8,7 @@ use model::verdict::Ended;
 
 use super::{Phase, ProductRecord, Run, RunError};
 use crate::agent_run::AgentExit;
+use crate::attribution::Attribution;
 use crate::box_command::BoxCommandSummary;
 use crate::evidence::Pins;
 use crate::report::Reporter;
@@ -66,6 +67,11 @@ pub trait Product: Sized {
     fn has_work(ended: &Ended) -> bool;
 
     fn import_source(&self) -> ImportSource<'_>;
+
+    /// The user under whose name the agent's commits are published; `None` if they keep the box's own identity.
+    fn attribution(&self) -> Option<&Attribution> {
+        None
+    }
 
     /// Inspects a commit whose evidence is in the record.
     async fn inspect(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Self::Failure>;

@@ -10,6 +10,7 @@ pub(crate) mod files;
 pub(crate) mod first;
 mod history;
 pub(crate) mod image;
+pub(crate) mod init;
 pub(crate) mod log;
 pub(crate) mod merge_plan;
 pub(crate) mod prune;

@@ -8,7 +8,7 @@ use egress::model_route::{Caps, Price};
 use egress::{EgressPolicy, EgressProfile};
 use engine::agent_plan::choice::NoModel;
 use engine::agent_plan::{
-    AgentOptions, AgentPlan, AgentTask, KeyLocation, ResolveAgentError, ResolvedAgent,
+    AgentOptions, AgentPlan, AgentTask, KeyLocation, ResolveAgentError, ResolvedAgent, read_once,
     resolve_agent,
 };
 use merge::pattern::check_pattern;
@@ -216,7 +216,7 @@ fn apply_settings(
     places: &ForkliftDirs,
 ) -> Result<(), Failure> {
     let path = env_file(places);
-    let bytes = host::file::read_private(&path).or_usage()?;
+    let bytes = read_once(&path).or_usage()?;
     let settings = parse_settings(&bytes, flags)
         .map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))?;
     apply_overrides(options, settings.overrides);

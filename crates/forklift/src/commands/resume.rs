@@ -45,9 +45,9 @@ struct EarlierRunArgs {
     /// Time limit of the agent this time, in seconds of wall clock
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
-    /// Additional instruction for the agent
+    /// Additional instruction for the agent (repeatable)
     #[arg(long, value_name = "TEXT")]
-    instruction: Option<String>,
+    instruction: Vec<String>,
     /// What the scripted agent plays this time
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -80,7 +80,9 @@ fn run_args(dir: &RunDir, resume: &EarlierRunArgs) -> Result<RunArgs, Failure> {
     let mut args = load_args(dir)?;
     args.directory = Some(meta.fork.path.clone());
     args.timeout = resume.timeout.or(args.timeout);
-    args.instruction = resume.instruction.clone().or(args.instruction);
+    if !resume.instruction.is_empty() {
+        args.instruction.clone_from(&resume.instruction);
+    }
     args.script = resume.script.clone().or(args.script);
     args.accept_loss |= resume.accept.accept_loss;
     args.accept_dropped |= resume.accept.accept_dropped;

@@ -2,7 +2,9 @@
 
 use agent::SessionRequest;
 use engine::agent_plan::AgentTask;
+use engine::attribution::Attribution;
 use engine::run::{Phase, Product, advance, create};
+use host::git::UserRepo;
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
@@ -10,6 +12,7 @@ use model::id::RunId;
 use run_store::run_dir::RunDir;
 use sandbox::choice::{self, BackendChoice};
 use shell::Ui;
+use shell::identity::find_attribution;
 use shell::runtime::{stop_status, unless_stopped};
 
 use super::request::{RequestedAgent, RunRequest};
@@ -132,6 +135,7 @@ pub(super) async fn begin<'a>(
     }
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
     let mut record = first_record(&dir, &seen, args, choice, earlier.as_ref());
+    record.attribution = find_user(&seen.repo, args, places).await?;
     if let RequestedAgent::Resolved(agent) = &request.agent {
         record.settings.note_agent(agent);
     }
@@ -145,6 +149,22 @@ pub(super) async fn begin<'a>(
     host::failpoint::hit("pinned");
     let run = ForkRun::open(ui, places, dir, seen.repo, cancel)?;
     Ok((run, fork_lock))
+}
+
+/// The user under whose name the run publishes.
+async fn find_user(
+    repo: &UserRepo,
+    args: &RunArgs,
+    places: &ForkliftDirs,
+) -> Result<Option<Attribution>, Failure> {
+    let user = find_attribution(repo, &places.shared, args.sign_off).await.or_machine()?;
+    match user {
+        None if args.sign_off => Err(Failure::usage("--sign-off needs your name and address")
+            .with_remedy(
+                "set them with: git config user.name NAME; git config user.email ADDRESS",
+            )),
+        user => Ok(user),
+    }
 }
 
 fn strategy(args: &RunArgs, seen: &Observation) -> Strategy {
@@ -163,6 +183,7 @@ fn task<'a>(
     let context = seen.fork_file.as_ref().map(|file| file.text.clone());
     let attempt = earlier.map(EarlierRun::attempt);
     let session = earlier.and_then(|earlier| earlier.session(&settings.provider));
+    let instruction = (!args.instruction.is_empty()).then(|| args.instruction.join("\n\n"));
     let prompt = match (&session, &attempt) {
         (Some(_), Some(attempt)) => render_follow_up(attempt, args.timeout_secs()),
         _ => render_prompt(&Briefing {
@@ -172,7 +193,7 @@ fn task<'a>(
             target: &seen.target_name,
             timeout_secs: args.timeout_secs(),
             context: context.as_deref(),
-            instruction: args.instruction.as_deref(),
+            instruction: instruction.as_deref(),
             check: settings.rules.check.as_ref().map(|check| check.line.as_str()),
             protect: &settings.rules.protect,
             earlier: attempt,

@@ -7,7 +7,7 @@ use clap::{Args, Command, FromArgMatches, ValueEnum};
 use merge::pattern::{PatternError, check_pattern};
 use merge::resolver::decide::{TrustError, TrustThreshold};
 use model::id::{BranchName, RemoteName};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use shell::agent_settings::DEFAULT_IMAGE;
 use shell::config::Config;
 
@@ -77,9 +77,13 @@ pub(crate) struct RunArgs {
     /// FORK.md says, else 0.9]
     #[arg(long, value_name = "SHARE", value_parser = parse_trust)]
     pub(crate) trust: Option<f64>,
-    /// Additional instruction for the agent, for this run alone
+    /// Additional instruction for the agent, for this run alone (repeatable)
     #[arg(long, value_name = "TEXT")]
-    pub(crate) instruction: Option<String>,
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) instruction: Vec<String>,
+    /// Add Signed-off-by to the published commits
+    #[arg(long)]
+    pub(crate) sign_off: bool,
     /// Run this command line on every verdict, with the verdict as JSON on its standard input
     #[arg(long, value_name = "COMMAND")]
     pub(crate) notify_cmd: Option<String>,
@@ -274,6 +278,20 @@ fn parse_pattern(text: &str) -> Result<String, PatternError> {
     check_pattern(text).map(|()| text.to_owned())
 }
 
+/// A run of an earlier version has one instruction or none.
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Instructions {
+        Many(Vec<String>),
+        One(Option<String>),
+    }
+    Ok(match Instructions::deserialize(deserializer)? {
+        Instructions::Many(list) => list,
+        Instructions::One(one) => one.into_iter().collect(),
+    })
+}
+
 fn parse_trust(text: &str) -> Result<f64, TrustError> {
     TrustThreshold::parse(text).map(TrustThreshold::share)
 }
@@ -296,3 +314,20 @@ pub(crate) enum AgentWhen {
 
 /// Eight minutes.
 const DEFAULT_TIMEOUT_SECS: u64 = 480;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instructions_of_runs_of_earlier_versions_are_read() {
+        let read = |text: &str| {
+            let args: RunArgs = serde_json::from_str(text).expect("good");
+            args.instruction
+        };
+        assert_eq!(read("{\"instruction\": \"a\"}"), ["a"]);
+        assert_eq!(read("{\"instruction\": null}"), [""; 0]);
+        assert_eq!(read("{\"instruction\": [\"a\", \"b\"]}"), ["a", "b"]);
+        assert_eq!(read("{}"), [""; 0]);
+    }
+}

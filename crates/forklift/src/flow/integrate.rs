@@ -1,5 +1,6 @@
 //! The merge or rebase that needs no agent: done by the host, in its own repository, and judged like any other result.
 
+use engine::attribution::Attribution;
 use engine::evidence::Pins;
 use engine::export::import_ref;
 use engine::run::gather_evidence;
@@ -49,13 +50,18 @@ pub(super) fn host_identity() -> GitIdentity {
 }
 
 impl ForkRun<'_> {
+    /// Author of the host's commits in this run: the user, or forklift itself where no name is known.
+    fn publisher(&self) -> GitIdentity {
+        self.run.record.attribution.as_ref().map_or_else(host_identity, Attribution::identity)
+    }
+
     /// Integrates by git and the resolver, in the host's own repository. The result is judged like any other.
     pub(super) async fn integrate_alone(&mut self) -> Result<Integration, Failure> {
         let strategy = self.run.record.settings.strategy;
         self.ui.phase("merge", &format!("trying to {} without an agent", strategy.name()));
         let (pins, branch) = (self.run.record.pins.clone(), self.run.record.fork.branch.clone());
         let repo = self.make_import_repo().await?.cancelled_by(self.run.cancel.clone());
-        let identity = host_identity();
+        let identity = self.publisher();
         let message = self.merge_message();
         let name = import_ref(self.run.dir.id(), &branch).or_exit(ForkliftExit::Internal)?;
         let when = self.run.record.started_at;
@@ -80,7 +86,7 @@ impl ForkRun<'_> {
             }
         };
         let Some(commit) = done else { return Ok(Integration::Rest(None)) };
-        gather_evidence(self, &repo, &commit, HOST_IDENTITY).await?;
+        gather_evidence(self, &repo, &commit, (&identity.name, &identity.email)).await?;
         self.run.record.merged_alone = true;
         if let Some(handover) = self.check_merge(&commit, &message).await? {
             return Ok(Integration::Rest(Some(handover)));
@@ -98,7 +104,10 @@ impl ForkRun<'_> {
             false => format!("upstream/{}", fork.upstream_branch()),
         };
         let (theirs, ours) = (inert_line(&theirs), inert_line(fork.branch.as_str()));
-        format!("Merge {theirs} into {ours}\n\nUpstream-commit: {}\n", pins.upstream)
+        let message = format!("Merge {theirs} into {ours}\n\nUpstream-commit: {}\n", pins.upstream);
+        let user = self.run.record.attribution.as_ref();
+        let trailers = user.map(|user| user.trailers(None)).unwrap_or_default();
+        trailers.iter().fold(message, |message, trailer| format!("{message}{trailer}\n"))
     }
 
     /// Resolves conflicts as far as the trust threshold allows. A merge that is all resolved needs no agent, unless it would
@@ -121,7 +130,7 @@ impl ForkRun<'_> {
         let made = CommitDraft { tree: &resolved.tree, parents: &parents, identity, when, message };
         let commit = repo.commit_tree(made).await.or_machine()?;
         repo.update_ref(name, &commit, OldValue::Missing).await.or_machine()?;
-        gather_evidence(self, repo, &commit, HOST_IDENTITY).await?;
+        gather_evidence(self, repo, &commit, (&identity.name, &identity.email)).await?;
         let record = &mut self.run.record;
         let accepts = record.settings.accept_loss;
         let lost = record.contract.as_ref().is_some_and(|contract| contract.lost) && !accepts;

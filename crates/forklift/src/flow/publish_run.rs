@@ -1,6 +1,7 @@
 //! A run that publishes the commit of an earlier one, without an agent. A closed run is never edited, so the publication
 //! has a record of its own.
 
+use engine::attribution::Attribution;
 use engine::run::{Phase, Product, create, gather_evidence, load_plan};
 use engine::workspace::{AGENT_IDENTITY, link_folder};
 use host::git::{RemoteBranch, UserRepo};
@@ -115,8 +116,17 @@ impl ForkRun<'_> {
         let Some(tip) = self.run.record.tip() else { return Ok(()) };
         let repo = self.run.import_repo(&self.repo);
         let by_host = self.run.record.merged_alone;
-        let identity = if by_host { HOST_IDENTITY } else { AGENT_IDENTITY };
-        gather_evidence(self, &repo, &tip, identity).await
+        let own = if by_host { HOST_IDENTITY } else { AGENT_IDENTITY };
+        let user = self.run.record.attribution.as_ref().map(Attribution::identity);
+        let before = self.run.record.evidence.clone().unwrap_or_default();
+        let identity = user.as_ref().map_or(own, |it| (it.name.as_str(), it.email.as_str()));
+        gather_evidence(self, &repo, &tip, identity).await?;
+        if let (Some(evidence), Some(_)) = (&mut self.run.record.evidence, user) {
+            // Strangers were looked for among the commits as the box made them, which are not here any more.
+            evidence.foreign_count = before.foreign_count;
+            evidence.foreign_identities = before.foreign_identities;
+        }
+        Ok(())
     }
 
     /// Accepts findings in a run that is not closed. A verdict that they led to is made again.

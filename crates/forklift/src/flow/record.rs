@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use engine::agent_plan::ResolvedAgent;
+use engine::attribution::Attribution;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
 use engine::publish::PullReference;
@@ -31,6 +32,9 @@ pub(crate) struct ForkRecord {
     pub(crate) fork: Fork,
     pub(crate) pins: Pins,
     pub(crate) settings: Settings,
+    /// The user under whose name commits are published; a record of an earlier version has none.
+    #[serde(default)]
+    pub(crate) attribution: Option<Attribution>,
     /// The run whose workspace this one continues with.
     #[serde(default)]
     pub(crate) resumed_from: Option<RunId>,
@@ -206,6 +210,7 @@ impl ForkRecord {
         Self {
             fork,
             pins,
+            attribution: None,
             settings,
             resumed_from: None,
             publishes: None,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use agent::Usage;
 use engine::agent_result::AgentClaim;
+use engine::attribution::Attribution;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::{NewCommit, Pins};
 use engine::report::Reporter;
@@ -284,6 +285,10 @@ impl Product for ForkRun<'_> {
             pins: self.run.record.pins.clone(),
             others: Vec::new(),
         }
+    }
+
+    fn attribution(&self) -> Option<&Attribution> {
+        self.run.record.attribution.as_ref()
     }
 
     async fn inspect(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Failure> {

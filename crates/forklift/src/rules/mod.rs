@@ -18,7 +18,7 @@ pub(crate) mod publish_mode;
 pub(crate) mod pull_text;
 pub(crate) mod replay_page;
 pub(crate) mod review;
-mod run_facts;
+pub(crate) mod run_facts;
 pub(crate) mod search;
 mod section;
 pub(crate) mod strategy;

@@ -1,5 +1,6 @@
 //! Facts about how a result was made: agent, model, time, tokens, cost, and the checks of host and fork.
 
+use egress::model_route::{ModelUsage, TokenCount};
 use engine::agent_result::AgentResult;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Evidence;
@@ -7,12 +8,14 @@ use model::inert::{inert_code, inert_prose};
 
 use super::check_text::check_words;
 use super::words::counted;
+use shell::price_list::estimate_cost;
+
 use crate::flow::record::ForkRunRecord;
 
 /// Characters of a command that are shown.
 const COMMAND_CHARS: usize = 200;
 
-/// Renders the facts as a list. What is not known is said, and nothing is estimated.
+/// Renders the facts as a list. What is not known is said, and so is what is an estimate.
 pub(super) fn run_facts(record: &ForkRunRecord) -> String {
     let mut lines = match record.merged_alone {
         true => vec!["agent: none was needed".to_owned()],
@@ -73,12 +76,24 @@ fn usage_lines(record: &ForkRunRecord) -> [String; 2] {
         ),
         (_, None) => "unknown".to_owned(),
     };
-    let cost = match (counted, claimed.and_then(|claim| claim.cost_usd)) {
-        (Some(usage), _) if usage.usd > 0.0 => format!("{:.2} dollars", usage.usd),
-        (_, Some(usd)) if usd > 0.0 => format!("{usd:.2} dollars, by the agent's account"),
-        _ => "unknown".to_owned(),
-    };
+    let cost = render_cost(record).unwrap_or_else(|| "unknown".to_owned());
     [format!("tokens: {tokens}"), format!("cost: {cost}")]
+}
+
+/// Cost of the agent: by the user's price, by the agent's account, or by the price list; `None` if nothing is known.
+pub(crate) fn render_cost(record: &ForkRunRecord) -> Option<String> {
+    let egress = record.agent_box.as_ref().and_then(|exit| exit.egress.as_ref());
+    let counted = egress.map(|report| &report.usage).filter(|usage| usage.tokens() > 0);
+    let claimed = record.agent_result.as_ref().and_then(|claim| claim.cost_usd);
+    match (counted, claimed, record.settings.model.as_deref()) {
+        (Some(usage), _, _) if usage.usd > 0.0 => Some(format!("{:.2} dollars", usage.usd)),
+        (_, Some(usd), _) if usd > 0.0 => Some(format!("{usd:.2} dollars, by the agent's account")),
+        (Some(usage), _, Some(model)) => {
+            let ModelUsage { input, output, cache_read, cache_write, .. } = *usage;
+            estimate_cost(model, &TokenCount { input, output, cache_read, cache_write })
+        }
+        _ => None,
+    }
 }
 
 fn has_tokens(claim: &AgentResult) -> bool {

@@ -153,3 +153,31 @@ fn the_configuration_names_agents_of_ones_own() {
         "{error}"
     );
 }
+
+/// A private address that the user typed is permitted, exactly; a server of one's own needs no key.
+#[test]
+fn a_model_server_that_was_typed_may_be_reached() {
+    let Some(person) = conflicting() else { return };
+    install(&person, agent::Provider::Claude);
+    let output = run(&person, &["--model-url", "http://127.0.0.1:9/v1"], &[]);
+    assert_eq!(output.status, Some(6), "{}", output.snapshot());
+    let plan = std::fs::read(person.only_run().join("plan.json")).expect("the plan");
+    let plan: serde_json::Value = serde_json::from_slice(&plan).expect("JSON");
+    assert_eq!(plan["egress"]["policy"]["permit_private"], serde_json::json!(["127.0.0.1:9"]));
+    assert_eq!(plan["key"], "nowhere");
+}
+
+/// A key that comes through a pipe is read once and reaches the agent's proxy, not its plan.
+#[test]
+fn a_key_may_come_through_a_pipe() {
+    let Some(person) = conflicting() else { return };
+    install(&person, agent::Provider::Claude);
+    let mut command = person.hermetic.command("bash");
+    command.current_dir(person.fork.checkout.dir());
+    let line = "exec \"$0\" --backend bwrap --provider claude --key-file <(echo k-123456789)";
+    command.args(["-c", line]).arg(env!("CARGO_BIN_EXE_forklift"));
+    let output = person.hermetic.run(&mut command);
+    assert_eq!(output.status, Some(6), "{}", output.snapshot());
+    let plan = std::fs::read_to_string(person.only_run().join("plan.json")).expect("the plan");
+    assert!(plan.contains("/dev/fd/") && !plan.contains("k-123456789"), "{plan}");
+}

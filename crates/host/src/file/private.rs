@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -22,7 +22,12 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, FileError> {
     if !facts.is_file() {
         return Err(FileError::NotRegular { path: path.to_path_buf() });
     }
-    let mode = facts.mode() & 0o777;
+    read_owned(path, file, facts.mode())
+}
+
+/// Reads a file on which only its owner has any right.
+fn read_owned(path: &Path, file: File, mode: u32) -> Result<Vec<u8>, FileError> {
+    let mode = mode & 0o777;
     if mode & 0o077 != 0 {
         return Err(FileError::TooOpen { path: path.to_path_buf(), mode });
     }
@@ -32,6 +37,24 @@ pub fn read_private(path: &Path) -> Result<Vec<u8>, FileError> {
         return Err(FileError::TooLarge { path: path.to_path_buf(), limit: LIMIT });
     }
     Ok(bytes)
+}
+
+/// True if the path leads to a pipe, such as `/dev/fd/63` of a shell's process substitution.
+pub fn is_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo())
+}
+
+/// Like [`read_private`], and reads a pipe to its end, waiting for its writer. A pipe can be read once.
+pub fn read_private_or_pipe(path: &Path) -> Result<Vec<u8>, FileError> {
+    if !is_pipe(path) {
+        return read_private(path);
+    }
+    let file = File::open(path).map_err(FileError::io("open", path))?;
+    let facts = file.metadata().map_err(FileError::io("look at", path))?;
+    if !facts.file_type().is_fifo() {
+        return Err(FileError::NotRegular { path: path.to_path_buf() });
+    }
+    read_owned(path, file, facts.mode())
 }
 
 /// Opens without blocking: a FIFO would otherwise block until it has a writer. A link is followed, since
@@ -90,6 +113,20 @@ mod tests {
         for name in ["fifo", "socket", "dir"] {
             let error = read_private(&at(name)).unwrap_err();
             assert!(matches!(error, FileError::NotRegular { .. }), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_of_the_owner_alone_is_read_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        for (mode, expected) in [(Mode::RUSR | Mode::WUSR, true), (Mode::from(0o644), false)] {
+            let path = dir.path().join(if expected { "good" } else { "open" });
+            mkfifoat(CWD, &path, mode).unwrap();
+            let writer = path.clone();
+            let writer = std::thread::spawn(move || fs::write(writer, "KEY=1").is_ok());
+            let read = read_private_or_pipe(&path);
+            assert_eq!(read.is_ok_and(|bytes| bytes == b"KEY=1"), expected);
+            assert!(writer.join().is_ok());
         }
     }
 

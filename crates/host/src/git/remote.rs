@@ -42,6 +42,11 @@ impl UserRepo {
         }
     }
 
+    /// Adds a remote to the user's repository.
+    pub async fn add_remote(&self, remote: &RemoteName, url: &str) -> Result<(), GitError> {
+        self.git.run(argv_with("remote add --", [remote.as_str(), url])).await
+    }
+
     /// Updates the branches of a remote under `refs/remotes`, and nothing else.
     pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
         self.git.run(GitCall::new(argv_fetch(remote)).within(timeout)).await

@@ -15,8 +15,16 @@ use crate::ui::Ui;
 /// Show or change the configuration that forklift, wf and bot-bottle share
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
+    /// The same as list
+    Show,
+    #[command(flatten)]
+    Shared(SharedConfigCommand),
+}
+
+/// Commands about the shared configuration, for programs that have a configuration of their own as well.
+#[derive(Debug, Subcommand)]
+pub enum SharedConfigCommand {
     /// Show every setting, and whether it comes from the environment, the file or the default
-    #[command(visible_alias = "show")]
     List,
     /// Print one setting
     Get {
@@ -64,11 +72,22 @@ pub fn cmd_config<S: ExitStatus>(
     command: &ConfigCommand,
 ) -> Result<(), Failure<S>> {
     match command {
-        ConfigCommand::List => list(ui),
-        ConfigCommand::Get { key } => get(ui, program, key),
-        ConfigCommand::Set { key, value } => set(ui, program, key, Some(value)),
-        ConfigCommand::Unset { key } => set(ui, program, key, None),
-        ConfigCommand::Path => {
+        ConfigCommand::Show => list(ui),
+        ConfigCommand::Shared(command) => cmd_shared_config(ui, program, command),
+    }
+}
+
+pub fn cmd_shared_config<S: ExitStatus>(
+    ui: &Ui,
+    program: &'static Program,
+    command: &SharedConfigCommand,
+) -> Result<(), Failure<S>> {
+    match command {
+        SharedConfigCommand::List => list(ui),
+        SharedConfigCommand::Get { key } => get(ui, program, key),
+        SharedConfigCommand::Set { key, value } => set(ui, program, key, Some(value)),
+        SharedConfigCommand::Unset { key } => set(ui, program, key, None),
+        SharedConfigCommand::Path => {
             let path = path_of_user().or_exit(S::USAGE)?.display().to_string();
             match ui.is_json() {
                 true => ui.document(&path),

@@ -203,6 +203,18 @@ mod tests {
         assert_eq!(Key::find(&expected).map(|key| key.name), Some("forges.HOST.token_env"));
     }
 
+    /// The documentation has the table, word for word.
+    #[test]
+    fn every_key_is_documented() {
+        let row = |key: &Key| {
+            let variable = key.variable.map(|name| format!("`{name}`")).unwrap_or_default();
+            format!("| `{}` | {variable} | {} | {} |\n", key.name, key.default, key.help)
+        };
+        let table: String = KEYS.iter().map(row).collect();
+        let page = include_str!("../../../../docs/configuration.md");
+        assert!(page.contains(&table), "docs/configuration.md lacks this table:\n{table}");
+    }
+
     /// The table has each key of the types: a value at each of them is accepted, and no other key is.
     #[test]
     fn the_table_has_the_keys_that_are_accepted() {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent_settings::parse_price;
 
-pub use command::{ConfigCommand, cmd_config};
+pub use command::{ConfigCommand, SharedConfigCommand, cmd_config, cmd_shared_config};
 pub use edit::set_values;
 pub use key::{KEYS, Key};
 pub use token::{FORGE_TOKEN_VARIABLE, SecretError};
@@ -167,7 +167,7 @@ impl AgentEntry {
 }
 
 /// Path of the file: `BOTTLEWORKS_CONFIG`, or the usual one below `XDG_CONFIG_HOME`.
-fn path_of_user() -> Result<PathBuf, ConfigError> {
+pub(crate) fn path_of_user() -> Result<PathBuf, ConfigError> {
     match host::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty()) {
         Some(path) => Ok(PathBuf::from(path)),
         None => Ok(Dirs::from_env()?.config_home().join("bottleworks/config.toml")),

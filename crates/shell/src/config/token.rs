@@ -56,7 +56,7 @@ fn read_token(host: &str, entry: &ForgeEntry) -> Result<Option<Secret>, SecretEr
     }
     if let Some(path) = &entry.token_file {
         let path: PathBuf = expand_home(path);
-        let bytes = host::file::read_private(&path)?;
+        let bytes = host::file::read_private_or_pipe(&path)?;
         return Ok(Some(Secret::new(String::from_utf8_lossy(&bytes).trim())));
     }
     match &entry.token_command {

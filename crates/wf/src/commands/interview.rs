@@ -25,7 +25,7 @@ const MODES: [&str; 4] = ["strict", "stage-only", "exceptions", "off"];
 /// Register a project and describe how it is built and tested
 ///
 /// Asks one question after the other; every question has a flag.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct InterviewArgs {
     /// Ask nothing; take flags and defaults
     #[arg(long)]
@@ -64,6 +64,13 @@ pub(crate) struct InterviewArgs {
     raw_requirements_paths: Option<String>,
 }
 
+impl InterviewArgs {
+    /// No questions: what is there, and defaults.
+    pub(super) fn of_init(name: Option<String>) -> Self {
+        Self { non_interactive: true, name, ..Self::default() }
+    }
+}
+
 /// Asks, checks everything, then writes both files.
 pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let asker = Asker::new(args)?;
@@ -73,7 +80,9 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;
     let repo = find_repo(repo.as_ref(), &app.here).await?;
     let (project, workflow) = ask_project(app, args, asker, &repo).await?;
-    let entries = ask_profile(args, asker, &repo)?;
+    let before = workflow.project_dir(project.name.as_str()).join(PROFILE_ENV);
+    let before = load_env(&before)?.unwrap_or_default();
+    let entries = ask_profile(args, asker, &repo, &before)?;
     let dir = register(app, &project, &workflow)?;
     let path = dir.join(PROFILE_ENV);
     let mut file = load_env(&path)?.unwrap_or_default();
@@ -123,6 +132,7 @@ fn ask_profile(
     args: &InterviewArgs,
     asker: Asker,
     repo: &FoundRepo,
+    before: &EnvFile,
 ) -> WfResult<Vec<(&'static str, String)>> {
     let has_makefile = repo.path.join("Makefile").is_file();
     let questions = [
@@ -145,7 +155,7 @@ fn ask_profile(
     ];
     let mut entries = Vec::new();
     for (key, label, typed, default) in questions {
-        let answer = asker.ask(label, typed.as_deref(), default)?;
+        let answer = asker.ask(label, typed.as_deref(), before.get(key).unwrap_or(default))?;
         if key.ends_with("_PATH") {
             check_inside(key, &answer)?;
         }
@@ -155,11 +165,13 @@ fn ask_profile(
         }
         entries.push((key, answer));
     }
-    entries.push(("HITL_MODE", asker.choose("HITL mode", args.hitl_mode.as_deref(), &MODES)?));
+    let mode = before.get("HITL_MODE").and_then(|mode| MODES.iter().position(|it| *it == mode));
+    let mode = asker.choose("HITL mode", args.hitl_mode.as_deref(), &MODES, mode.unwrap_or(0))?;
+    entries.push(("HITL_MODE", mode));
     let raw = asker.ask(
         "Raw requirements paths (space-separated)",
         args.raw_requirements_paths.as_deref(),
-        "requirements/raw",
+        before.get("RAW_REQUIREMENTS_PATHS").unwrap_or("requirements/raw"),
     )?;
     // Both separators are in use.
     let raw: Vec<&str> = raw.split([' ', ',']).filter(|path| !path.is_empty()).collect();
@@ -227,12 +239,13 @@ impl Asker {
         }
     }
 
-    /// The first choice is the default.
+    /// `default` is the place of the default among the choices.
     fn choose(
         self,
         label: &str,
         typed: Option<&str>,
         choices: &[&'static str],
+        default: usize,
     ) -> WfResult<String> {
         let answer = match (typed, self) {
             (Some(typed), _) => {
@@ -243,9 +256,10 @@ impl Asker {
                     ))
                 })?
             }
-            (None, Self::Defaults) => choices[0],
+            (None, Self::Defaults) => choices[default],
             (None, Self::Person) => {
-                Select::new(label, choices.to_vec()).prompt().or_exit(WfExit::General)?
+                let select = Select::new(label, choices.to_vec()).with_starting_cursor(default);
+                select.prompt().or_exit(WfExit::General)?
             }
         };
         Ok(answer.to_owned())

@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 mod follow;
+pub(crate) mod init;
 pub(crate) mod interview;
 pub(crate) mod list;
 pub(crate) mod log;

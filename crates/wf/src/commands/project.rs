@@ -44,7 +44,7 @@ pub(crate) struct ProjectAddArgs {
 }
 
 /// Settings of a project, which the interview asks for too.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ProjectSettings {
     /// Where worktrees, runs and locks go [default: <repository>.ops]
     #[arg(long, value_name = "DIR")]

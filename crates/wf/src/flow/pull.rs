@@ -9,6 +9,7 @@ use host::git::WorktreeRepo;
 use model::id::Sha;
 use model::inert::inert_line;
 use model::secret::Secret;
+use shell::config::{Config, FORGE_TOKEN_VARIABLE};
 use shell::pull::{PullRenewal, open_pull};
 
 use super::product::origin;
@@ -83,15 +84,17 @@ async fn find_token(
     address: &ForgeAddress,
     kind: ForgeKind,
 ) -> WfResult<Secret> {
-    if let Some(token) = host::env::var(TOKEN_VARIABLE).filter(|token| !token.is_empty()) {
-        return Ok(Secret::new(token));
+    let shared = Config::load().or_exit(WfExit::Config)?;
+    let found = shared.forge_token(Some(&address.host), &[TOKEN_VARIABLE]);
+    if let Some(token) = found.or_exit(WfExit::Config)? {
+        return Ok(token);
     }
     if let Some(token) = find_secret(dirs, TOKEN_SECRET)? {
         return Ok(token);
     }
     kind.find_login(&address.host).await.ok_or_else(|| {
         Failure::usage(format!(
-            "there is no token for {}; set {TOKEN_VARIABLE}, or put {TOKEN_SECRET}=... into a file in {}",
+            "there is no token for {}; set {FORGE_TOKEN_VARIABLE} (or {TOKEN_VARIABLE}), or put {TOKEN_SECRET}=... into a file in {}",
             address.host,
             dirs.secrets_dir().display()
         ))

@@ -29,6 +29,28 @@ fn an_interview_without_questions_writes_both_files() {
 }
 
 #[test]
+fn a_second_interview_takes_the_values_of_the_first_as_defaults() {
+    let person = Person::unregistered();
+    person.ok(&["interview", "--non-interactive", "--hitl-mode", "off", "--docs-path", "manual"]);
+    let path = person.project_dir().join("project_profile.env");
+    let first = read(&path);
+    person.ok(&["interview", "--non-interactive"]);
+    assert_eq!(read(&path), first);
+}
+
+#[test]
+fn init_registers_the_project_and_the_agent_and_changes_nothing_the_second_time() {
+    let person = Person::unregistered();
+    person.ok(&["init", "--yes", "--provider", "claude", "--key-command", "echo k"]);
+    let profile = person.project_dir().join("project_profile.env");
+    let first = read(&profile);
+    person.ok(&["init", "--yes"]);
+    assert_eq!(read(&profile), first);
+    assert_eq!(person.ok(&["config", "get", "agent"]).trim(), "claude");
+    assert_eq!(person.ok(&["config", "get", "agents.claude.key_command"]).trim(), "echo k");
+}
+
+#[test]
 fn a_second_interview_keeps_what_it_does_not_ask_about() {
     let person = Person::unregistered();
     person.ok(&["interview", "--non-interactive"]);

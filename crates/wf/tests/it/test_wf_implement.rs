@@ -38,6 +38,24 @@ fn ignored_test_results_do_not_keep_the_rest_from_being_committed() {
 }
 
 #[test]
+fn what_the_agent_commits_is_the_users_with_the_agent_as_co_author() {
+    let Some(person) = person_with_one() else { return };
+    person.worktree("tf").git(&["config", "user.name", "Ada"]);
+    person.worktree("tf").git(&["config", "user.email", "ada@example.org"]);
+    let commit = "git commit -qm 'COMMIT-TF-001: Add test harness'";
+    person
+        .cast(&agent(&format!("mkdir -p mk && echo a > mk/a && git add -A && {commit}")), APPROVE);
+    person.run_once(0);
+    let worktree = person.worktree("tf");
+    assert_eq!(
+        worktree.git(&["log", "-1", "--format=%an <%ae>%n%cn <%ce>%n%B"]).trim(),
+        "Ada <ada@example.org>\nAda <ada@example.org>\nCOMMIT-TF-001: Add test harness\n\n\
+         Co-authored-by: scripted (Bottleworks agent) <agent@bottle.invalid>"
+    );
+    assert_eq!(worktree.git(&["status", "--porcelain"]).trim(), "");
+}
+
+#[test]
 fn what_the_agent_leaves_uncommitted_is_committed_but_for_test_results() {
     let Some(person) = person_with_one() else { return };
     person.worktree("tf").git(&["config", "user.name", "Ada"]);

@@ -367,3 +367,35 @@ fn bottles_that_contradict_each_other() {
     image: two of the bottles name an image or a root
     ");
 }
+
+/// Names of all keys of a document, those of tables with a dot.
+fn keys_of(value: &serde_json::Value) -> Vec<String> {
+    let Some(table) = value.as_object() else { return Vec::new() };
+    let names = |(name, value): (&String, &serde_json::Value)| match value.is_object() {
+        true => keys_of(value).iter().map(|inner| format!("{name}.{inner}")).collect(),
+        false => vec![name.clone()],
+    };
+    table.iter().flat_map(names).collect()
+}
+
+#[test]
+fn every_key_is_documented_and_no_other() {
+    let page = include_str!("../../../../../docs/configuration.md");
+    let documented = |heading: &str| -> Vec<String> {
+        let table = page.split(heading).nth(1).expect("the table").split("\n\n").next();
+        let rows = table.unwrap_or_default().lines().skip(2);
+        let mut keys: Vec<String> =
+            rows.filter_map(|row| Some(row.split('`').nth(1)?.to_owned())).collect();
+        keys.sort();
+        keys
+    };
+    let sorted = |mut keys: Vec<String>| {
+        keys.sort();
+        keys
+    };
+    let agent = parse_agent("provider = \"pi\"\nallow_paths = [\"x\"]").expect("good");
+    let agent = serde_json::to_value(agent).expect("JSON");
+    assert_eq!(documented("| key of an agent | meaning |"), sorted(keys_of(&agent)));
+    let bottle = serde_json::to_value(parse_bottle("").expect("good")).expect("JSON");
+    assert_eq!(documented("| key of a bottle | meaning |"), sorted(keys_of(&bottle)));
+}

@@ -179,3 +179,23 @@ fn a_negative_retention() {
     error: serve.toml: line 1: retention_days = -1: invalid value: integer `-1`, expected u32
     ");
 }
+
+#[test]
+fn init_writes_the_agent_and_a_manifest_and_nothing_the_second_time() {
+    let hermetic = testkit::Hermetic::new();
+    let run = |args: &[&str]| {
+        let mut command = hermetic.command(env!("CARGO_BIN_EXE_bot-bottle"));
+        let output = hermetic.run(command.args(args));
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+        output.stdout
+    };
+    let words = ["init", "--yes", "--provider", "pi", "--model", "openai/gpt-5"];
+    run(&[&words[..], &["--manifest", "worker", "--forge", "git.example"]].concat());
+    let manifest = hermetic.home().join(".bot-bottle/agents/worker.toml");
+    let text = std::fs::read_to_string(&manifest).expect("the manifest");
+    assert!(text.contains("provider = \"pi\"\nmodel = \"openai/gpt-5\"\n"), "{text}");
+    run(&["init", "--yes", "--manifest", "worker"]);
+    assert_eq!(std::fs::read_to_string(&manifest).expect("the manifest"), text);
+    assert_eq!(run(&["config", "get", "agent"]), "pi\n");
+    assert!(run(&["config", "list"]).contains("agents.pi.model"), "the agent's entry is listed");
+}

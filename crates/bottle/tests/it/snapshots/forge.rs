@@ -102,7 +102,7 @@ fn variables_that_are_missing() {
     status: 125
     --- stdout
     --- stderr
-    error: the forge's token is not there: set FORGE_TOKEN, or put it into [ROOT]/home/.bot-bottle/forge-token (mode 0600)
+    error: the forge's token is not there: set BOTTLEWORKS_FORGE_TOKEN (or FORGE_TOKEN), or put it into [ROOT]/home/.bot-bottle/forge-token (mode 0600)
     ");
 }
 

@@ -31,7 +31,8 @@ fn help_of_bot_bottle() {
       orchestrate  Start and resume on behalf of a forge, from variables
       serve        Serve webhooks, the page and the API: issues become pull requests without a person
                    beside them
-      config       Show or check the configuration of `serve`
+      init         Prepare bot-bottle: the agent and its key, the forge's token, and a manifest
+      config       Show or change the shared configuration; show or check that of `serve`
       hook         Webhooks: how a forge reports to `bot-bottle serve`
       key          The key that signs statements about runs
       provenance   What a run was: agent, timing, operations, scans, commits; and whether that is true

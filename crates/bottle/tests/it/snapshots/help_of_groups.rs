@@ -308,13 +308,18 @@ fn help_of_config() {
     insta::assert_snapshot!(snapshot(&["config", "--help"]), @"
     status: 0
     --- stdout
-    Show or check the configuration of `serve`
+    Show or change the shared configuration; show or check that of `serve`
 
     Usage: bot-bottle config [OPTIONS] <COMMAND>
 
     Commands:
-      show   Print a configuration in which every key is explained
-      check  Check a configuration
+      show   Print a configuration of `serve` in which every key is explained
+      list   Show every setting, and whether it comes from the environment, the file or the default
+      get    Print one setting
+      set    Write one setting to the file; its comments stay
+      unset  Remove one setting from the file
+      path   Print the path of the file
+      check  Check a configuration of `serve`
       help   Print this message or the help of the given subcommand(s)
 
     Options:
@@ -330,7 +335,7 @@ fn help_of_config_show() {
     insta::assert_snapshot!(snapshot(&["config", "show", "--help"]), @"
     status: 0
     --- stdout
-    Print a configuration in which every key is explained
+    Print a configuration of `serve` in which every key is explained
 
     Usage: bot-bottle config show [OPTIONS]
 
@@ -347,7 +352,7 @@ fn help_of_config_check() {
     insta::assert_snapshot!(snapshot(&["config", "check", "--help"]), @"
     status: 0
     --- stdout
-    Check a configuration
+    Check a configuration of `serve`
 
     Usage: bot-bottle config check [OPTIONS] <FILE>
 

@@ -3,8 +3,10 @@
 
 use engine::evidence::{self, Bounds as EvidenceBounds, Evidence, Pins};
 use engine::workspace::AGENT_IDENTITY;
-use host::git::{GitIdentity, RefName, SealedRepo};
+use host::git::{GitIdentity, OldValue, RefName, SealedRepo};
 use model::id::Sha;
+use shell::config::Config;
+use shell::identity::find_attribution;
 
 use super::RunContext;
 use crate::disk::{Implemented, StateFile};
@@ -21,6 +23,7 @@ pub(super) async fn apply_commits(
     tip: &Sha,
 ) -> WfResult<StageOutcome> {
     let head = context.head_before()?.clone();
+    let tip = &attribute(context, repo, name, tip).await?;
     let user = identity(context.product()?).await?;
     let after = observe(repo, &head, tip, &user).await?;
     match judge_change(&after, &context.limits()?) {
@@ -37,6 +40,27 @@ pub(super) async fn apply_commits(
     implemented.save(&context.dirs, &context.id)?;
     host::failpoint::hit("wf-judged");
     move_branch(context, repo, name, &implemented).await
+}
+
+/// Writes the agent's own commits again under the user's name, with the agent as co-author. Where no name is known they keep
+/// the box's own identity.
+async fn attribute(
+    context: &RunContext,
+    repo: &SealedRepo,
+    name: &RefName,
+    tip: &Sha,
+) -> WfResult<Sha> {
+    let shared = Config::load().or_exit(WfExit::Config)?;
+    let user = find_attribution(context.product()?.user(), &shared, false).await;
+    let Some(user) = user.or_exit(WfExit::General)? else { return Ok(tip.clone()) };
+    let head = context.head_before()?.clone();
+    let pins = Pins { base: head.clone(), upstream: head };
+    let agent = context.profile.as_ref().map_or("wf", |it| it.implement.provider.as_str());
+    let new = user.rewrite(repo, &pins, tip, agent).await.or_exit(WfExit::General)?;
+    if new != *tip {
+        repo.update_ref(name, &new, OldValue::At(tip)).await.or_exit(WfExit::General)?;
+    }
+    Ok(new)
 }
 
 /// Observes the change. The agent commits as itself, and what it leaves is committed as the user.

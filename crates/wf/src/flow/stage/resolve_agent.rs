@@ -7,6 +7,7 @@ use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
 };
 use shell::agent_settings::{egress_policy, load_script, price};
+use shell::config::Config;
 
 use super::runner::StageRunner;
 use super::{StageResult, StageRunError};
@@ -46,7 +47,14 @@ impl StageRunner {
         request.variant = choice.variant.clone();
         request.url = choice.url.clone();
         request.wire = choice.wire.clone();
+        let shared = Config::load().map_err(StageRunError::config)?;
+        let shared = shared.agent_options(provider.name()).map_err(StageRunError::config)?;
         request.key = match &choice.key {
+            // The key of the shared configuration is for the server that it names.
+            KeyChoice::Usual if choice.url.is_none() => {
+                request.url = shared.url;
+                shared.key
+            }
             KeyChoice::Usual => None,
             KeyChoice::Variable(name) => Some(KeyLocation::Variable(name.clone())),
             KeyChoice::File(path) => Some(KeyLocation::File(self.dirs.dir.join(path))),

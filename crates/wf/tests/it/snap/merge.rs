@@ -148,7 +148,7 @@ fn a_pull_request_without_a_token_or_an_address() {
     person.profile("MERGE_MODE=svn\n");
     insta::assert_snapshot!([token, address, person.shot(&["merge", "tf"], &[])].concat(), @"
     $ wf merge tf
-    ! error: there is no token for git.example.org; set AOS_FORGE_TOKEN, or put FORGE_TOKEN=... into a file in [ROOT]/work/app.ops/secrets
+    ! error: there is no token for git.example.org; set BOTTLEWORKS_FORGE_TOKEN (or AOS_FORGE_TOKEN), or put FORGE_TOKEN=... into a file in [ROOT]/work/app.ops/secrets
     [2]
     $ wf merge tf
     ! error: origin names no repository on a Gitea; set FORGE_URL in project_profile.env, or MERGE_MODE=local

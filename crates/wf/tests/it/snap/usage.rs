@@ -14,12 +14,12 @@ fn without_a_command_the_help_is_shown() {
     ! Usage: wf [OPTIONS] <COMMAND>
     ! 
     ! Commands:
+    !   init         Register this repository with a profile from what is there, and choose the agent
     !   interview    Register a project and describe how it is built and tested
     !   project      Register, list and show projects
     !   list         List active workstreams
     !   new          Create a workstream: a branch, a worktree and an empty plan
     !   status       Show a workstream: fields, plan, blockers, last run
-    !   use          Set the default workstream of commands
     ");
 }
 

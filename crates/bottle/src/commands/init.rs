@@ -1,0 +1,51 @@
+//! `bot-bottle init`: the agent, its key, and a manifest to start with.
+
+use clap::Args;
+use model::exit::BottleExit;
+use shell::Ui;
+use shell::config::Config;
+use shell::init::{Asker, InitArgs, init_shared};
+
+use crate::exit::{OrExit, OrGeneral, Outcome, SUCCESS};
+use crate::flow::home::{Home, ManifestKind};
+use crate::rules::agent_manifest::render_template;
+
+/// Prepare bot-bottle: the agent and its key, the forge's token, and a manifest
+///
+/// Asks a few questions on a terminal; every question has a flag. What is there is kept and is the default, so that it can be
+/// run again at any time. The key and the token are named by the commands that print them and are stored nowhere.
+///
+/// Example: bot-bottle init --yes --provider claude --key-command 'pass show key'
+#[derive(Debug, Args)]
+pub(crate) struct BottleInitArgs {
+    /// The name of the agent's manifest [default: that of the agent]
+    #[arg(long, value_name = "NAME")]
+    manifest: Option<String>,
+    /// The host of the forge whose token is asked for
+    #[arg(long, value_name = "HOST")]
+    forge: Option<String>,
+    #[command(flatten)]
+    shared: InitArgs,
+}
+
+pub(crate) fn cmd_init(ui: &Ui, args: &BottleInitArgs) -> Outcome {
+    let home = Home::from_env()?;
+    let asker = Asker::new("bot-bottle", args.shared.yes)?;
+    let to = (home.programs.as_path(), args.forge.as_deref());
+    init_shared::<BottleExit>(ui, "bot-bottle", &args.shared, asker, to)?;
+    let shared = Config::load().or_exit(BottleExit::Usage)?;
+    let agent = shared.agent.clone().unwrap_or_default();
+    let name = args.manifest.clone().unwrap_or_else(|| agent.clone());
+    let path = home.manifest(ManifestKind::Agents, &name)?;
+    if path.exists() {
+        ui.result("manifest", &format!("{} is there and stays as it is", path.display()));
+    } else {
+        let options = shared.agent_options(&agent).or_exit(BottleExit::Usage)?;
+        let text = render_template(options.provider, options.model.as_deref());
+        std::fs::create_dir_all(home.manifest_dir(ManifestKind::Agents)).or_general()?;
+        host::file::write_atomic(&path, text.as_bytes(), 0o600).or_general()?;
+        ui.result("manifest", &format!("{} is written", path.display()));
+    }
+    ui.result("then", &format!("bot-bottle start {name}"));
+    Ok(SUCCESS)
+}

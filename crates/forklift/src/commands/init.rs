@@ -1,0 +1,138 @@
+//! `forklift init`: the remotes, FORK.md, the agent and its key, and the forge's token.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use forge::{ForgeAddress, Remote};
+use host::git::UserRepo;
+use model::exit::ForkliftExit;
+use model::id::RemoteName;
+use shell::Ui;
+use shell::init::{Asker, InitArgs, init_shared};
+
+use super::{ForkliftDirs, block_on};
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::observe::{find_push_url, find_repo};
+use crate::rules::fork_file::FORK_FILES;
+
+/// Prepare a fork: remotes, FORK.md, the agent and its key, the forge's token
+///
+/// Asks a few questions on a terminal; every question has a flag. What is there is kept and is the default, so that it can be
+/// run again at any time. The key and the token are named by the commands that print them and are stored nowhere.
+///
+/// Example: forklift init --yes --upstream https://git.example.org/them/project --provider claude --key-command 'pass show key'
+#[derive(Debug, Args)]
+pub(crate) struct ForkInitArgs {
+    /// Prepare the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The address of the project it was forked from
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    #[command(flatten)]
+    shared: InitArgs,
+}
+
+const FORK_FILE: &str = "\
+---
+# Rules for forklift; remove the # before one that you need. Below the second line of dashes is text for the agent.
+# target: latest-tag             # what to take from upstream: tip, latest-tag, or a tag, branch or commit
+# strategy: merge                # or rebase
+# setup: npm ci                  # runs in the box before the agent
+# check: npm test                # must pass on the result
+# protect:                       # paths whose version in the fork must survive
+#   - branding/**
+# resolve:                       # conflicts that need no agent
+#   - {path: package-lock.json, take: theirs}
+---
+
+# About this fork
+
+What it changes and why, and what an update from upstream must not lose.
+";
+
+pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs) -> Outcome {
+    let places = ForkliftDirs::from_env()?;
+    let asker = Asker::new("forklift", args.shared.yes)?;
+    let forge = block_on(prepare_fork(ui, args, asker))?;
+    let to = (places.agents.as_path(), forge.as_deref());
+    init_shared::<ForkliftExit>(ui, "forklift", &args.shared, asker, to)?;
+    ui.result("then", "forklift");
+    Ok(ForkliftExit::Success)
+}
+
+/// Adds the remote and writes FORK.md where they are missing. Returns the host of the forge.
+async fn prepare_fork(
+    ui: &Ui,
+    args: &ForkInitArgs,
+    asker: Asker,
+) -> Result<Option<String>, Failure> {
+    let directory = match &args.directory {
+        Some(directory) => directory.clone(),
+        None => host::env::current_dir().or_usage()?,
+    };
+    let repo = find_repo(&directory).await?;
+    let name = |name: &str| RemoteName::parse(name).or_exit(ForkliftExit::Internal);
+    let (origin, upstream) = (name("origin")?, name("upstream")?);
+    if !repo.has_remote(&origin) {
+        let message = "this repository has no remote 'origin' (your fork)";
+        let remedy = "add it with: git remote add origin URL";
+        return Err(Failure::usage(message).with_remedy(remedy));
+    }
+    let url = add_upstream(&repo, &upstream, args, asker).await?;
+    ui.result("upstream", &url);
+    if let Some(root) = repo.toplevel() {
+        ui.result("FORK.md", &write_fork_file(root)?);
+    }
+    Ok(match ForgeAddress::parse_remote(&find_push_url(&repo).await?) {
+        Some(Remote::Hosted(address)) => Some(address.host),
+        Some(Remote::Local(_)) | None => None,
+    })
+}
+
+async fn add_upstream(
+    repo: &UserRepo,
+    upstream: &RemoteName,
+    args: &ForkInitArgs,
+    asker: Asker,
+) -> Result<String, Failure> {
+    if let Some(url) = repo.remote_url(upstream).await.or_machine()? {
+        return match &args.upstream {
+            Some(typed) if *typed != url => Err(Failure::usage(format!(
+                "the remote 'upstream' is {url} already; change it with: git remote set-url upstream {typed}"
+            ))),
+            Some(_) | None => Ok(url),
+        };
+    }
+    let label = "Address of the project that this was forked from";
+    let url = asker.ask(label, args.upstream.as_deref(), "")?;
+    if url.trim().is_empty() {
+        let message = "this repository has no remote 'upstream' (the project it was forked from)";
+        let remedy = "name it with: forklift init --upstream URL";
+        return Err(Failure::usage(message).with_remedy(remedy));
+    }
+    repo.add_remote(upstream, url.trim()).await.or_usage()?;
+    Ok(url)
+}
+
+/// Writes FORK.md unless there is one; it counts when it is committed and pushed.
+fn write_fork_file(root: &Path) -> Result<String, Failure> {
+    if let Some(found) = FORK_FILES.iter().find(|file| root.join(file).exists()) {
+        return Ok(format!("{found} is there and stays as it is"));
+    }
+    let path = root.join(FORK_FILES[0]);
+    host::file::write_transient(&path, FORK_FILE.as_bytes(), 0o644).or_machine()?;
+    Ok("written; edit it, and it counts once it is on the fork's main branch".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::fork_file::parse_fork_file;
+
+    #[test]
+    fn the_file_to_start_with_is_good_and_says_nothing() {
+        let file = parse_fork_file(FORK_FILE).expect("good");
+        assert_eq!(file.rules, crate::rules::fork_file::ForkRules::default());
+    }
+}

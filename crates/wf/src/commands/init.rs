@@ -1,0 +1,34 @@
+//! `wf init`: registers the project of the current directory, with a profile from what is there, and chooses the agent.
+
+use clap::Args;
+use host::dirs::Dirs;
+use shell::init::{Asker, InitArgs, init_shared};
+
+use super::App;
+use super::interview::{InterviewArgs, cmd_interview};
+use crate::exit::{OrExit, Outcome, WfExit};
+
+/// Register this repository with a profile from what is there, and choose the agent
+///
+/// The profile comes from what is there: the Makefile, the branch that is checked out, and the values of an earlier profile.
+/// `wf interview` asks for each of them. Run again, it changes nothing that is set.
+///
+/// Example: wf init --yes --provider claude --key-command 'pass show key'
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WfInitArgs {
+    /// The project's name [default: that of the repository's folder]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The host of the forge whose token is asked for
+    #[arg(long, value_name = "HOST")]
+    forge: Option<String>,
+    #[command(flatten)]
+    shared: InitArgs,
+}
+
+pub(crate) async fn cmd_init(app: &App, args: &WfInitArgs) -> Outcome {
+    let asker = Asker::new("wf", args.shared.yes)?;
+    let agents = Dirs::from_env().or_exit(WfExit::Config)?.data_home().join("bottleworks/agents");
+    init_shared::<WfExit>(&app.ui, "wf", &args.shared, asker, (&agents, args.forge.as_deref()))?;
+    cmd_interview(app, &InterviewArgs::of_init(args.name.clone())).await
+}
