@@ -84,7 +84,7 @@ async fn prepare_fork(
     if let Some(root) = repo.toplevel() {
         ui.result("FORK.md", &write_fork_file(root)?);
     }
-    Ok(match ForgeAddress::parse_remote(&find_push_url(&repo).await?) {
+    Ok(match ForgeAddress::parse_remote(&find_push_url(&repo, &origin).await?) {
         Some(Remote::Hosted(address)) => Some(address.host),
         Some(Remote::Local(_)) | None => None,
     })
