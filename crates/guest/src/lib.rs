@@ -35,6 +35,9 @@ pub const EXIT_BACKSTOP: i32 = 124;
 /// Exit status: the init was asked to stop. 128 + SIGTERM, whatever the command's own status.
 pub const EXIT_STOPPED: i32 = 143;
 
+/// Exit status: the kernel killed a process of the box at the limit of its control group. Engines do not all report that.
+pub const EXIT_OUT_OF_MEMORY: i32 = 120;
+
 /// The repository copy the agent works in.
 pub const WORKSPACE: &str = "/workspace";
 

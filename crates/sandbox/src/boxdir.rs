@@ -4,10 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use guest::config::{GuestConfig, Relay as GuestRelay, RlimitSpec, TerminalConfig};
+use guest::config::{
+    ControlGroupLimits, GuestConfig, Relay as GuestRelay, RlimitSpec, TerminalConfig,
+};
 
 use crate::backend::BackendKind;
 use crate::error::SandboxError;
+use crate::spec::MountAccess::ReadWrite;
 use crate::spec::{BoxRelay, BoxSpec};
 
 /// The guest, built for this target as a static program.
@@ -67,6 +70,15 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
         // Would count every process of that user on the host; the control group does it right.
         BackendKind::Docker => None,
     };
+    let control_group = match backend {
+        // The shim limits memory or counts it, and the guest limits processes.
+        BackendKind::Bwrap => ControlGroupLimits::default(),
+        BackendKind::Docker => {
+            ControlGroupLimits { memory_bytes: Some(limits.memory_bytes), pids: Some(limits.pids) }
+        }
+    };
+    let folders = [(guest::WORKSPACE, spec.workspace_access), (guest::HARNESS_STATE, ReadWrite)];
+    let writable = folders.iter().filter(|(_, access)| *access == ReadWrite);
     let in_box = |file: &str| PathBuf::from(format!("{}/{file}", guest::BOX_DIR));
     let relay =
         |relay: &BoxRelay| GuestRelay { listen: relay.listen, socket: in_box(&relay.socket) };
@@ -80,6 +92,8 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
             msgqueue: Some(MESSAGE_QUEUE_BYTES),
             ..RlimitSpec::default()
         },
+        control_group,
+        writable: writable.map(|(folder, _)| PathBuf::from(folder)).collect(),
         relays: spec.relays.iter().map(relay).collect(),
         terminal: spec.terminal.map(terminal),
         probe_addresses: spec.probe_addresses.clone(),
@@ -136,6 +150,23 @@ mod tests {
         assert_eq!(limits(BackendKind::Docker).nproc, None);
         assert_eq!(limits(BackendKind::Docker).nofile, Some(4096));
         assert_eq!(limits(BackendKind::Docker).fsize, Some(1 << 30));
+    }
+
+    #[test]
+    fn a_box_on_an_engine_must_find_its_limits_and_every_box_its_folders() {
+        use crate::spec::MountAccess;
+        let mut spec = spec();
+        let on = |spec: &BoxSpec, backend| config(spec, backend);
+        let bwrap = on(&spec, BackendKind::Bwrap);
+        assert_eq!(bwrap["control_group"], json!({}));
+        assert_eq!(bwrap["writable"], json!(["/workspace", "/harness-state"]));
+        spec.workspace_access = MountAccess::ReadOnly;
+        let engine = on(&spec, BackendKind::Docker);
+        assert_eq!(
+            engine["control_group"],
+            json!({"memory_bytes": 4_294_967_296_u64, "pids": 512})
+        );
+        assert_eq!(engine["writable"], json!(["/harness-state"]));
     }
 
     #[test]

@@ -32,6 +32,19 @@ pub struct RlimitSpec {
     pub cpu_secs: Option<u64>,
 }
 
+/// Limits that a container engine sets on the box by a control group. An engine may ignore them without an error, so the
+/// init reads its own and refuses a box without them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlGroupLimits {
+    /// Bytes of memory; `None` where the host limits it by other means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads; `None` where the init limits them itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pids: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 mod limits;
 mod report;
 
-pub use limits::RlimitSpec;
+pub use limits::{ControlGroupLimits, RlimitSpec};
 pub use report::{GuestReport, PreflightCheck, PreflightItem, ReportError};
 
 use std::collections::BTreeMap;
@@ -29,6 +29,12 @@ pub struct GuestConfig {
     pub cwd: PathBuf,
     #[serde(default)]
     pub limits: RlimitSpec,
+    /// Limits that the box must find on itself.
+    #[serde(default)]
+    pub control_group: ControlGroupLimits,
+    /// Folders that the box's user must be able to write to.
+    #[serde(default)]
+    pub writable: Vec<PathBuf>,
     /// Loopback ports that are relayed to sockets of the host.
     #[serde(default)]
     pub relays: Vec<Relay>,
@@ -82,6 +88,8 @@ impl GuestConfig {
             env: BTreeMap::new(),
             cwd: cwd.into(),
             limits: RlimitSpec::default(),
+            control_group: ControlGroupLimits::default(),
+            writable: Vec::new(),
             relays: Vec::new(),
             probe_addresses: Vec::new(),
             demand: every_check(),

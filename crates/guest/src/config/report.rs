@@ -54,6 +54,12 @@ pub enum PreflightCheck {
     Vsock,
     /// A new user namespace, the usual first step of an escape.
     UserNamespace,
+    /// Memory without the limit that the host ordered from a container engine.
+    UnlimitedMemory,
+    /// Processes without such a limit.
+    UnlimitedProcesses,
+    /// A folder of the box that its user cannot write to.
+    UnwritableFolder,
 }
 
 impl GuestReport {
@@ -97,7 +103,7 @@ impl PreflightItem {
 
 impl PreflightCheck {
     /// Every check, in the order of the report.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::SharedPids,
         Self::Root,
         Self::NewPrivileges,
@@ -108,6 +114,9 @@ impl PreflightCheck {
         Self::Address,
         Self::Vsock,
         Self::UserNamespace,
+        Self::UnlimitedMemory,
+        Self::UnlimitedProcesses,
+        Self::UnwritableFolder,
     ];
 
     /// Returns the name used in the configuration and the report.
@@ -123,6 +132,9 @@ impl PreflightCheck {
             Self::Address => "address",
             Self::Vsock => "vsock",
             Self::UserNamespace => "user-namespace",
+            Self::UnlimitedMemory => "unlimited-memory",
+            Self::UnlimitedProcesses => "unlimited-processes",
+            Self::UnwritableFolder => "unwritable-folder",
         }
     }
 

@@ -3,6 +3,7 @@
 //! Everything up to the report runs before any code of the agent. The report is the only line that the init
 //! writes to stdout; the rest of it belongs to the command.
 
+mod control_group;
 mod inherited;
 mod kernel_memory;
 mod link;
@@ -100,10 +101,21 @@ fn report_and_launch(
                 *link = link::HostLink::on_stdin()
                     .map_err(GuestError::could_not("take the link to the host"))?;
             }
-            supervise::run(&config, &command_limits, &signals, terminal, link)
-                .map_err(GuestError::could_not("watch the box"))
+            let status = supervise::run(&config, &command_limits, &signals, terminal, link)
+                .map_err(GuestError::could_not("watch the box"))?;
+            Ok(judge_memory(&config, status))
         }
         Ok(_) | Err(_) => Ok(guest::EXIT_GUEST_FAILED as u8),
+    }
+}
+
+/// The status of the box. A process that was killed at the limit of the control group outranks the command's own status;
+/// where the host limits memory by other means, it knows by itself.
+fn judge_memory(config: &GuestConfig, status: u8) -> u8 {
+    let is_limited = config.control_group.memory_bytes.is_some();
+    match is_limited && control_group::observe_killed() > 0 {
+        true => guest::EXIT_OUT_OF_MEMORY as u8,
+        false => status,
     }
 }
 

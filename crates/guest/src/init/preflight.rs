@@ -1,11 +1,15 @@
 //! Attempts that must fail in a box, and their results.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
-use guest::config::{GuestConfig, PreflightCheck, PreflightItem};
+use guest::config::{ControlGroupLimits, GuestConfig, PreflightCheck, PreflightItem};
+use rustix::fs::{Access, Mode, OFlags, access, open};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
+use super::control_group::{self, Controller};
 use super::status::Status;
 use super::{network, reach, userns};
 
@@ -50,6 +54,8 @@ pub(crate) fn attempts(config: &GuestConfig) -> Vec<PreflightItem> {
     findings.push(try_vsock());
     let (blocked, detail) = userns.finish();
     findings.push((PreflightCheck::UserNamespace, blocked, detail));
+    findings.extend(observe_limits(&config.control_group));
+    findings.extend(config.writable.iter().map(|folder| try_folder(folder)));
     items(&config.demand, findings)
 }
 
@@ -81,6 +87,38 @@ fn try_vsock() -> Finding {
     (PreflightCheck::Vsock, blocked, detail)
 }
 
+/// Reads the limits of the box's control group. One that was not ordered is not missed.
+fn observe_limits(ordered: &ControlGroupLimits) -> [Finding; 2] {
+    let judge = |ordered: Option<u64>, controller: &Controller| match ordered {
+        None => (true, "limited from outside the box".to_owned()),
+        Some(ordered) => control_group::observe(controller).judge(ordered),
+    };
+    let (memory, memory_detail) = judge(ordered.memory_bytes, &control_group::MEMORY);
+    let (pids, pids_detail) = judge(ordered.pids, &control_group::PIDS);
+    [
+        (PreflightCheck::UnlimitedMemory, memory, memory_detail),
+        (PreflightCheck::UnlimitedProcesses, pids, pids_detail),
+    ]
+}
+
+/// Writes to a folder by a file without a name, which leaves nothing behind. Where the file system has no such files, the
+/// kernel's answer about the permission has to do.
+fn try_folder(folder: &Path) -> Finding {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let tried = match open(folder, flags, Mode::RUSR | Mode::WUSR) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+            access(folder, Access::WRITE_OK | Access::EXEC_OK)
+        }
+        other => other.map(drop),
+    };
+    let writable = tried.is_ok();
+    let detail = match tried {
+        Ok(()) => format!("{}: can be written to", folder.display()),
+        Err(errno) => format!("{}: {errno}", folder.display()),
+    };
+    (PreflightCheck::UnwritableFolder, writable, detail)
+}
+
 fn items(
     demand: &[PreflightCheck],
     findings: impl IntoIterator<Item = Finding>,
@@ -103,6 +141,22 @@ fn render_uids(uids: &[u32; 4]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_found_and_nothing_is_left_in_one_that_can() {
+        let dir = tempfile::tempdir().unwrap();
+        let (check, writable, _) = try_folder(dir.path());
+        assert_eq!((check, writable), (PreflightCheck::UnwritableFolder, true));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let (_, writable, detail) = try_folder(&dir.path().join("gone"));
+        assert!(!writable && detail.contains("gone: "), "{detail}");
+    }
+
+    #[test]
+    fn limits_that_were_not_ordered_are_not_missed() {
+        let found = observe_limits(&ControlGroupLimits::default());
+        assert!(found.iter().all(|(_, limited, _)| *limited), "{found:?}");
+    }
 
     const SEALED: Status =
         Status { uids: [1000; 4], no_new_privs: true, capabilities: 0, seccomp_mode: 2 };

@@ -10,6 +10,9 @@ use crate::error::SandboxError;
 /// Time limit of the first response, after which an engine counts as absent.
 const HELLO: Duration = Duration::from_secs(3);
 
+/// Time limit of the version, for an engine that has answered: podman starts programs to find it out.
+const VERSION: Duration = Duration::from_secs(20);
+
 /// Seconds that any single answer may take; the API client wants a number.
 const ANSWER_SECS: u64 = 120;
 
@@ -72,8 +75,9 @@ impl Engine {
             return None;
         }
         let client = Client::connect_with_unix(path, ANSWER_SECS, API_DEFAULT_VERSION).ok()?;
-        let client = tokio::time::timeout(HELLO, client.negotiate_version()).await.ok()?.ok()?;
-        let version = tokio::time::timeout(HELLO, client.version()).await.ok()?.ok()?;
+        tokio::time::timeout(HELLO, client.ping()).await.ok()?.ok()?;
+        let client = tokio::time::timeout(VERSION, client.negotiate_version()).await.ok()?.ok()?;
+        let version = tokio::time::timeout(VERSION, client.version()).await.ok()?.ok()?;
         let name = version
             .components
             .and_then(|parts| parts.into_iter().next())

@@ -172,6 +172,8 @@ impl DockerBox {
             _ if state.running == Some(true) => {
                 BoxExit::Lost("the engine stopped watching a running container".to_owned())
             }
+            // Podman does not tell of it on every machine, so the guest looks for itself.
+            _ if state.exit_code == Some(guest::EXIT_OUT_OF_MEMORY.into()) => BoxExit::OutOfMemory,
             _ => BoxExit::Exited(i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1)),
         }
     }
