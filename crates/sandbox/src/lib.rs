@@ -14,6 +14,7 @@ pub mod choice;
 pub mod docker;
 pub mod error;
 mod kind;
+pub mod remedy;
 pub mod seccomp;
 pub mod spec;
 

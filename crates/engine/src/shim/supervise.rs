@@ -2,8 +2,9 @@
 //! and the kill ladder.
 
 use std::cell::Cell;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use model::redact::Redactor;
 use model::verdict::Ended;
 use sandbox::backend::{Backend, BoxControl, BoxExit, Started};
 use sandbox::error::SandboxError;
+use sandbox::remedy::with_remedy;
 use sandbox::spec::{BoxSpec, MIB};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -32,6 +34,10 @@ const AFTER_KILL: Duration = Duration::from_secs(20);
 
 /// Time limit for output after the end of a box.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
+
+/// Bytes at the start of a log in which a message is looked for, and characters of it that are shown.
+const MESSAGE_BYTES: u64 = 8 * 1024;
+const MESSAGE_CHARS: usize = 300;
 
 /// Reason for which the shim ended the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +86,8 @@ pub(super) async fn supervise<B: Backend>(
     let mut watched = Watched::default();
     let ended = watched.run(backend, config, redactor, stop_signals).await;
     ExitRecord {
-        ended: ended.unwrap_or_else(|error| Ended::Infra { reason: error_chain(&error) }),
+        ended: ended
+            .unwrap_or_else(|error| Ended::Infra { reason: with_remedy(error_chain(&error)) }),
         backend: config.backend,
         started_at,
         finished_at: host::clock::now(),
@@ -176,7 +183,11 @@ impl Watched {
             // The exit of the box stays the same; the sweeper removes what is left.
             drop(writeln!(io::stderr(), "could not tidy up: {}", error_chain(&error)));
         }
-        Ok(judge(cause, &box_exit, self.report.as_ref()))
+        let message = match &self.report {
+            Some(_) => None,
+            None => first_message(&stderr),
+        };
+        Ok(judge(cause, &box_exit, self.report.as_ref(), message.as_deref()))
     }
 
     /// Waits for the box to end, or for the first reason to end it.
@@ -248,8 +259,14 @@ async fn end(
         .unwrap_or_else(|_| BoxExit::Lost("was still there long after it was killed".to_owned()))
 }
 
-/// The shim's reason outranks the exit of the box; a guest that never got ready outranks its exit status.
-fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> Ended {
+/// The shim's reason outranks the exit of the box; a guest that never got ready outranks its exit status. `message` is
+/// what the backend wrote about a box without a report.
+fn judge(
+    cause: Option<Cause>,
+    exit: &BoxExit,
+    report: Option<&GuestReport>,
+    message: Option<&str>,
+) -> Ended {
     match (cause, exit) {
         (_, BoxExit::Lost(reason)) => Ended::Infra { reason: reason.clone() },
         (Some(Cause::Deadline | Cause::Silence), _) => Ended::OutOfTime,
@@ -263,12 +280,35 @@ fn judge(cause: Option<Cause>, exit: &BoxExit, report: Option<&GuestReport>) -> 
                 BoxExit::KilledOutside(ref reason) => Ended::Infra { reason: reason.clone() },
                 BoxExit::OutOfMemory | BoxExit::Lost(_) => Ended::OutOfMemory,
             },
-            Some(report) => Ended::Infra {
-                reason: format!("the box failed its own checks: {}", report.reasons().join("; ")),
-            },
-            None => Ended::Infra { reason: format!("the box never got ready ({exit:?})") },
+            Some(report) => {
+                let reasons = report.reasons().join("; ");
+                let reason = with_remedy(format!("the box failed its own checks: {reasons}"));
+                Ended::Infra { reason }
+            }
+            None => Ended::Infra { reason: with_remedy(never_ready(exit, message)) },
         },
     }
+}
+
+fn never_ready(exit: &BoxExit, message: Option<&str>) -> String {
+    match (message, exit) {
+        (Some(message), _) => format!("the box never got ready: {message}"),
+        (None, BoxExit::Exited(code)) => format!("the box never got ready (status {code})"),
+        (None, BoxExit::KilledOutside(reason) | BoxExit::Lost(reason)) => {
+            format!("the box never got ready ({reason})")
+        }
+        (None, BoxExit::OutOfMemory) => "the box never got ready (out of memory)".to_owned(),
+    }
+}
+
+/// The first line of a log that says something, escaped and not longer than a sentence. The log is redacted.
+fn first_message(log: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    File::open(log).ok()?.take(MESSAGE_BYTES).read_to_end(&mut start).ok()?;
+    let text = String::from_utf8_lossy(&start);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let short: String = line.chars().take(MESSAGE_CHARS).collect();
+    Some(model::escape::escape_line(&short).into_owned())
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -291,37 +331,64 @@ mod tests {
 
     #[test]
     fn the_clock_outranks_the_status() {
-        let ended = judge(Some(Cause::Deadline), &BoxExit::Exited(0), Some(&ready()));
+        let ended = judge(Some(Cause::Deadline), &BoxExit::Exited(0), Some(&ready()), None);
         assert_eq!(ended, Ended::OutOfTime);
     }
 
     #[test]
     fn a_status_counts_only_after_the_guest_was_ready() {
-        assert_eq!(judge(None, &BoxExit::Exited(3), Some(&ready())), Ended::Exited { code: 3 });
+        assert_eq!(
+            judge(None, &BoxExit::Exited(3), Some(&ready()), None),
+            Ended::Exited { code: 3 }
+        );
         assert!(matches!(
-            judge(None, &BoxExit::Exited(125), Some(&broken())),
+            judge(None, &BoxExit::Exited(125), Some(&broken()), None),
             Ended::Infra { reason } if reason.contains("no command")
         ));
-        assert!(matches!(judge(None, &BoxExit::Exited(0), None), Ended::Infra { .. }));
+        assert!(matches!(judge(None, &BoxExit::Exited(0), None, None), Ended::Infra { .. }));
+    }
+
+    #[test]
+    fn a_box_that_never_got_ready_ends_with_the_backends_own_words_and_the_remedy() {
+        let reason = |exit: &BoxExit, message| match judge(None, exit, None, message) {
+            Ended::Infra { reason } => reason,
+            other => format!("{other:?}"),
+        };
+        let said = reason(&killed(), Some("bwrap: setting up uid map: Permission denied"));
+        let words =
+            "the box never got ready: bwrap: setting up uid map: Permission denied; AppArmor ";
+        assert!(said.starts_with(words), "{said}");
+        assert_eq!(reason(&killed(), None), "the box never got ready (killed)");
+        assert_eq!(reason(&BoxExit::Exited(3), None), "the box never got ready (status 3)");
+    }
+
+    #[test]
+    fn the_first_line_with_words_is_the_message_of_a_log() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = dir.path().join("stderr.log");
+        assert_eq!(first_message(&log), None);
+        std::fs::write(&log, "\n  \nbwrap: no \u{1b}[31m\nmore\n").expect("written");
+        let message = first_message(&log).expect("a message");
+        assert!(message.starts_with("bwrap: no ") && !message.contains('\u{1b}'), "{message}");
     }
 
     #[test]
     fn a_lost_box_is_never_an_agents_failure() {
         let lost = BoxExit::Lost("engine restarted".to_owned());
-        assert!(matches!(judge(None, &lost, Some(&ready())), Ended::Infra { .. }));
+        assert!(matches!(judge(None, &lost, Some(&ready()), None), Ended::Infra { .. }));
     }
 
     #[test]
     fn the_kernels_memory_limit_and_the_watchdogs_mean_the_same() {
-        assert_eq!(judge(None, &BoxExit::OutOfMemory, Some(&ready())), Ended::OutOfMemory);
-        assert_eq!(judge(Some(Cause::Memory), &killed(), Some(&ready())), Ended::OutOfMemory);
+        assert_eq!(judge(None, &BoxExit::OutOfMemory, Some(&ready()), None), Ended::OutOfMemory);
+        assert_eq!(judge(Some(Cause::Memory), &killed(), Some(&ready()), None), Ended::OutOfMemory);
     }
 
     #[test]
     fn a_box_that_was_killed_from_outside_is_never_an_agents_failure() {
-        let ended = judge(None, &killed(), Some(&ready()));
+        let ended = judge(None, &killed(), Some(&ready()), None);
         assert_eq!(ended, Ended::Infra { reason: "killed".to_owned() });
-        assert_eq!(judge(Some(Cause::Stop), &killed(), Some(&ready())), Ended::Stopped);
+        assert_eq!(judge(Some(Cause::Stop), &killed(), Some(&ready()), None), Ended::Stopped);
     }
 
     fn killed() -> BoxExit {
