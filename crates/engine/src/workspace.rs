@@ -11,7 +11,7 @@ use host::file::FileError;
 use host::git::{ConflictStage, GitError, GitLog, RefName, SealedRepo, UserRepo, WorkspaceRepo};
 use host::process::{ProcessError, RunLimits, run};
 use host::signal::Cancel;
-use model::command::{CommandExit, CommandSpec};
+use model::command::{CommandExit, CommandSpec, render_command};
 use model::id::{BranchName, IdError, Sha};
 use sandbox::spec::BoxUser;
 
@@ -75,8 +75,8 @@ pub enum WorkspaceError {
     #[error("{path} is a shallow clone; run 'git fetch --unshallow' in it first", path = path.display())]
     Shallow { path: PathBuf },
     /// Missing objects would have to be fetched one by one.
-    #[error("{path} is a partial clone; run 'git fetch --refetch --no-filter' in it first", path = path.display())]
-    Partial { path: PathBuf },
+    #[error("{path} is a partial clone; run in it first: {advice}", path = path.display())]
+    Partial { path: PathBuf, advice: String },
     #[error(transparent)]
     Mirror(#[from] MirrorError),
     #[error(transparent)]
@@ -201,10 +201,25 @@ pub fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
     if source.is_shallow() {
         return Err(WorkspaceError::Shallow { path: path() });
     }
-    if source.is_partial_clone() {
-        return Err(WorkspaceError::Partial { path: path() });
+    let marks = source.partial_clone_settings();
+    if !marks.is_empty() {
+        return Err(WorkspaceError::Partial { path: path(), advice: complete_advice(&marks) });
     }
     Ok(())
+}
+
+/// The commands that complete a partial clone. Git keeps the marks when it has fetched everything, so they are unset.
+fn complete_advice(marks: &[String]) -> String {
+    let remote =
+        marks.iter().find_map(|mark| mark.strip_prefix("remote.")?.strip_suffix(".promisor"));
+    let fetch = CommandSpec::new("git").args(["fetch", "--refetch", "--no-filter"]).args(remote);
+    let unset =
+        marks.iter().map(|mark| CommandSpec::new("git").args(["config", "--unset-all", mark]));
+    std::iter::once(fetch)
+        .chain(unset)
+        .map(|it| render_command(&it))
+        .collect::<Vec<_>>()
+        .join(" && ")
 }
 
 fn refs(options: &WorkspaceOptions) -> Result<Vec<(RefName, Sha)>, IdError> {

@@ -166,6 +166,10 @@ impl Git {
     pub(super) async fn call(&self, call: impl Into<GitCall<'_>>) -> Result<GitOutput, GitError> {
         let GitCall { args, input, timeout, overflow } = call.into();
         let shown = shown_args(&args);
+        // A program without a path was not found; the search path of a sealed call is another one.
+        if !self.program.is_absolute() {
+            return Err(GitError::Missing);
+        }
         let spec = CommandSpec {
             program: self.program.clone(),
             args: self.flags.iter().chain(&args).cloned().collect(),

@@ -104,6 +104,18 @@ pub enum GitError {
     NotARepository { dir: PathBuf },
     #[error("git {found} is too old: {needed} or newer is needed")]
     TooOld { found: GitVersion, needed: GitVersion },
+    #[error("git was not found on PATH; install it (Debian: apt-get install git)")]
+    Missing,
+    #[error(
+        "the path {path} is not UTF-8, which records and messages need; move the repository to a folder whose path is",
+        path = path.display()
+    )]
+    NotUtf8 { path: PathBuf },
+    #[error(
+        "{path} cannot be written to, and new commits are fetched into it; make it writable for this user, or clone it to a folder of your own",
+        path = path.display()
+    )]
+    ReadOnlyObjects { path: PathBuf, source: Box<GitError> },
     /// A file of a sealed repository could not be written.
     #[error("could not prepare the repository {path}", path = path.display())]
     Prepare { path: PathBuf, source: FileError },

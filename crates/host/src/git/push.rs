@@ -1,8 +1,10 @@
 //! Push of one commit as one branch, with the user's credentials, and the question where that branch is.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
+use model::command::{CommandSpec, render_command};
 use model::id::{BranchName, Sha};
 
 use super::call::{Git, GitCall, GitOutput, argv_with};
@@ -11,6 +13,8 @@ use super::settings::GitSettings;
 use super::worktree_repo::{argv_ls_remote, read_remote_branch};
 use super::{GitError, RemoteBranch, SealedRepo, UserEnv, user_git};
 use crate::lock::{FileLock, LockKind};
+
+const HOOKS_PATH: &str = "core.hooksPath";
 
 /// Lock in the repository, held by the git program that pushes.
 const LOCK_FILE: &str = "push.lock";
@@ -79,9 +83,11 @@ impl SealedRepo {
         timeout: Duration,
     ) -> Result<PushOutcome, GitError> {
         let git = self.git_of_user(env, spec.url).await?;
+        let receiver = receive_pack(&git, spec.url).await?;
         let kind = LockKind::Exclusive { note: "push" };
         let lock = FileLock::acquire(&self.path().join(LOCK_FILE), kind, timeout).await?;
-        let call = GitCall::new(argv_push(spec)).within(timeout).reading_file(lock.into_file());
+        let call =
+            GitCall::new(argv_push(spec, receiver)).within(timeout).reading_file(lock.into_file());
         read_push(&git.call(call).await?, spec)
     }
 
@@ -127,7 +133,7 @@ impl SealedRepo {
 
 /// Builds the arguments. Without a lease git only fast-forwards a branch; with one, it changes only a branch that is at
 /// the expected commit.
-fn argv_push(spec: PushSpec<'_>) -> Vec<OsString> {
+fn argv_push(spec: PushSpec<'_>, receiver: Option<String>) -> Vec<OsString> {
     let full = spec.branch.full_ref();
     let lease = match spec.update {
         BranchUpdate::FastForward => None,
@@ -137,7 +143,44 @@ fn argv_push(spec: PushSpec<'_>) -> Vec<OsString> {
     let words = "push --porcelain --no-verify --no-follow-tags --no-signed \
         --recurse-submodules=no --no-progress";
     let rest = ["--end-of-options".to_owned(), spec.url.to_owned(), refspec];
-    argv_with(words, lease.into_iter().chain(rest))
+    let receiver = receiver.map(|command| format!("--receive-pack={command}"));
+    argv_with(words, lease.into_iter().chain(receiver).chain(rest))
+}
+
+/// Returns the command that receives the push, if it must not be git's usual one. At a path of this machine the receiver
+/// reads the configuration of the user, and with it a global `core.hooksPath`: those hooks are for the user's own work.
+/// The repository's own hooks decide about what it takes.
+async fn receive_pack(git: &Git, url: &str) -> Result<Option<String>, GitError> {
+    let Some(path) = local_path(url) else { return Ok(None) };
+    let answer = git.call(argv_with("config -z --show-scope --get-all", [HOOKS_PATH])).await?;
+    if !answer.found()?.is_some_and(|answer| is_set_for_user(&answer.stdout)) {
+        return Ok(None);
+    }
+    let config =
+        [path.join("config"), path.join(".git/config")].into_iter().find(|it| it.is_file());
+    let own = match config {
+        Some(config) => {
+            let args = [config.as_os_str(), "--get".as_ref(), HOOKS_PATH.as_ref()];
+            let answer = git.call(argv_with("config --file", args)).await?;
+            answer.found()?.map(|it| String::from_utf8_lossy(&it.stdout).trim_end().to_owned())
+        }
+        None => None,
+    };
+    // Git runs a receiver's hooks in the repository directory, so the relative path is its usual folder.
+    let setting = format!("{HOOKS_PATH}={}", own.as_deref().unwrap_or("hooks"));
+    let command = CommandSpec::new("git").args(["-c", &setting, "receive-pack"]);
+    Ok(Some(render_command(&command)))
+}
+
+fn local_path(url: &str) -> Option<&Path> {
+    let path = url.strip_prefix("file://").unwrap_or(url);
+    path.starts_with('/').then(|| Path::new(path))
+}
+
+/// Parses pairs of a scope and a value. The values of other scopes are the repository's own and those of this program.
+fn is_set_for_user(bytes: &[u8]) -> bool {
+    let fields: Vec<&[u8]> = bytes.split(|&byte| byte == 0).collect();
+    fields.chunks_exact(2).any(|pair| matches!(pair[0], b"global" | b"system"))
 }
 
 fn argv_delete(url: &str, branch: &BranchName, expected: &Sha) -> Vec<OsString> {
@@ -219,7 +262,7 @@ mod tests {
     }
 
     fn shown(update: BranchUpdate<'_>) -> String {
-        with_spec(update, argv_push).join(" ".as_ref()).into_string().unwrap()
+        with_spec(update, |spec| argv_push(spec, None)).join(" ".as_ref()).into_string().unwrap()
     }
 
     #[test]
@@ -250,6 +293,16 @@ mod tests {
         let moved = said(1, "!\t:refs/heads/fix/login\t[rejected] (stale info)").unwrap();
         assert_eq!(moved, DeleteOutcome::Rejected { reason: "[rejected] (stale info)".to_owned() });
         assert!(said(128, "").is_err());
+    }
+
+    #[test]
+    fn only_a_setting_of_the_user_or_the_system_counts() {
+        assert!(is_set_for_user(b"global\0/home/me/hooks\0command\0/dev/null\0"));
+        assert!(is_set_for_user(b"system\0/etc/hooks\0"));
+        assert!(!is_set_for_user(b"local\0/x\0command\0global\0"));
+        assert_eq!(local_path("file:///srv/a"), Some(Path::new("/srv/a")));
+        assert_eq!(local_path("https://forge.example/a"), None);
+        assert_eq!(local_path("git@forge.example:a"), None);
     }
 
     #[test]

@@ -49,7 +49,8 @@ impl UserRepo {
 
     /// Updates the branches of a remote under `refs/remotes`, and nothing else.
     pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
-        self.git.run(GitCall::new(argv_fetch(remote)).within(timeout)).await
+        let fetched = self.git.run(GitCall::new(argv_fetch(remote)).within(timeout)).await;
+        fetched.map_err(|error| self.explain_fetch(error))
     }
 
     /// Fetches single refs without creating a local ref, so they cannot clash with the user's refs.
@@ -60,7 +61,19 @@ impl UserRepo {
         timeout: Duration,
     ) -> Result<(), GitError> {
         let argv = argv_with(FETCH, [remote.as_str()].iter().chain(names));
-        self.git.run(GitCall::new(argv).within(timeout)).await
+        let fetched = self.git.run(GitCall::new(argv).within(timeout)).await;
+        fetched.map_err(|error| self.explain_fetch(error))
+    }
+
+    /// Names the repository if it is one that this user cannot write to.
+    fn explain_fetch(&self, error: GitError) -> GitError {
+        match &error {
+            GitError::Failed { stderr, .. } if is_read_only(stderr) => GitError::ReadOnlyObjects {
+                path: self.common_dir().to_path_buf(),
+                source: Box::new(error),
+            },
+            _ => error,
+        }
     }
 
     /// Lists the refs of a remote whose names match a pattern such as `refs/tags/*`.
@@ -112,6 +125,16 @@ impl UserRepo {
     pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
         read_setting(&self.git.call(argv_with("config -z --get", [key])).await?)
     }
+}
+
+/// Returns whether git could not write what it fetched.
+fn is_read_only(stderr: &str) -> bool {
+    let signs = [
+        "Read-only file system",
+        "insufficient permission for adding an object",
+        "unable to create temporary file: Permission denied",
+    ];
+    signs.iter().any(|sign| stderr.contains(sign))
 }
 
 /// Start of a fetch. The empty refmap disables the configured refspecs, so the refs that a fetch may change
@@ -176,7 +199,8 @@ fn read_setting(answer: &GitOutput) -> Result<Option<String>, GitError> {
 }
 
 fn read_line(answer: &GitOutput) -> Result<String, GitError> {
-    let text = std::str::from_utf8(&answer.stdout).map_err(|error| answer.unreadable(error))?;
+    let not_utf8 = |_| answer.unreadable("it is not UTF-8");
+    let text = std::str::from_utf8(&answer.stdout).map_err(not_utf8)?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(line.to_owned()),
         Some(_) | None => Err(answer.unreadable("it is empty")),
@@ -214,6 +238,17 @@ mod tests {
         ] {
             assert_eq!(absolute_url(url, Path::new("/home/me/fork")), expected);
         }
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_written_to_is_told_from_other_failures() {
+        assert!(is_read_only(
+            "error: unable to create temporary file: Read-only file system; fatal: x"
+        ));
+        assert!(is_read_only(
+            "error: insufficient permission for adding an object to repository database"
+        ));
+        assert!(!is_read_only("fatal: could not read from remote repository"));
     }
 
     #[test]

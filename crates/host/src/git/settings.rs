@@ -31,12 +31,11 @@ impl GitSettings {
         self.has("core.sshcommand")
     }
 
-    /// Returns whether this is a partial clone, which is recorded in either of two settings by the version of
-    /// git.
-    pub(super) fn is_partial_clone(&self) -> bool {
-        let marks = [".promisor", ".partialclonefilter"];
-        self.has("extensions.partialclone")
-            || self.names.iter().any(|name| marks.iter().any(|mark| name.ends_with(mark)))
+    /// Returns the settings that mark a partial clone; which of them there are depends on the version of git.
+    pub(super) fn partial_clone_marks(&self) -> impl Iterator<Item = &str> {
+        let marks = ["extensions.partialclone", ".promisor", ".partialclonefilter"];
+        let is_mark = move |name: &&str| marks.iter().any(|mark| name.ends_with(mark));
+        self.names.iter().map(String::as_str).filter(is_mark)
     }
 
     /// Returns whether a remote of this name exists and has a URL.
@@ -78,7 +77,7 @@ mod tests {
         let has = |name: &str| found.has_remote(&RemoteName::parse(name).unwrap());
         assert!(has("origin") && has("Up"));
         assert!(!has("up") && !has("orig"));
-        assert!(!found.is_partial_clone() && !found.has_askpass());
+        assert!(found.partial_clone_marks().next().is_none() && !found.has_askpass());
     }
 
     #[test]
@@ -86,7 +85,8 @@ mod tests {
         for mark in
             ["extensions.partialclone", "remote.a.promisor", "remote.a.b.partialclonefilter"]
         {
-            assert!(settings(0, &format!("core.askpass\0{mark}\0")).unwrap().is_partial_clone());
+            let found = settings(0, &format!("core.askpass\0{mark}\0")).unwrap();
+            assert_eq!(found.partial_clone_marks().collect::<Vec<_>>(), [mark]);
         }
     }
 

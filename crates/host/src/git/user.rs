@@ -10,7 +10,7 @@ use model::id::RemoteName;
 use super::call::{Git, GitOutput, argv};
 use super::settings::GitSettings;
 use super::user_git::{close_prompts, user_flags};
-use super::{GitError, GitLog, ObjectFormat, UserEnv};
+use super::{GitError, GitLog, ObjectFormat, UserEnv, check_version};
 use crate::signal::Cancel;
 
 /// A repository that belongs to the user.
@@ -48,10 +48,19 @@ impl UserRepo {
     /// Finds the repository that contains `dir`, with a given environment.
     pub async fn discover_as(dir: &Path, env: UserEnv) -> Result<Self, GitError> {
         let mut git = Git::new(dir, env.into_vars(), user_flags());
-        let (answer, toplevel, settings) =
-            tokio::join!(git.call(argv(LAYOUT)), toplevel_of(&git), GitSettings::observe(&git),);
+        let (version, answer, toplevel, settings) = tokio::join!(
+            check_version(),
+            git.call(argv(LAYOUT)),
+            toplevel_of(&git),
+            GitSettings::observe(&git),
+        );
+        // An old git answers other questions wrongly, so its version is the first error.
+        version?;
         // The layout comes first, so that a directory outside any repository gets exactly that error.
         let layout = read_layout(&answer?, dir)?;
+        if layout.common_dir.to_str().is_none() {
+            return Err(GitError::NotUtf8 { path: layout.common_dir });
+        }
         let toplevel = toplevel?.filter(|_| !layout.is_bare);
         let settings = settings?;
         close_prompts(&mut git, &settings);
@@ -99,9 +108,9 @@ impl UserRepo {
         self.layout.is_shallow
     }
 
-    /// Returns whether some objects were left at a remote.
-    pub fn is_partial_clone(&self) -> bool {
-        self.settings.is_partial_clone()
+    /// Names the settings by which objects were left at a remote; empty for a complete clone.
+    pub fn partial_clone_settings(&self) -> Vec<String> {
+        self.settings.partial_clone_marks().map(str::to_owned).collect()
     }
 
     /// Returns whether a remote of this name exists and has a URL.

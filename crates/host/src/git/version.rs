@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use tokio::sync::OnceCell;
+
 use super::call::{Git, argv};
 use super::{GitError, seal};
 
@@ -29,13 +31,19 @@ pub async fn version() -> Result<GitVersion, GitError> {
     parse_version(&text).ok_or_else(|| answer.unreadable("no version number in it"))
 }
 
+/// A version that was found to be new enough; git is asked once in the life of a process.
+static ENOUGH: OnceCell<GitVersion> = OnceCell::const_new();
+
 /// Returns the version of the installed git, or an error if it is too old.
 pub async fn check_version() -> Result<GitVersion, GitError> {
-    let found = version().await?;
-    if found < MINIMUM {
-        return Err(GitError::TooOld { found, needed: MINIMUM });
-    }
-    Ok(found)
+    let ask = || async {
+        let found = version().await?;
+        if found < MINIMUM {
+            return Err(GitError::TooOld { found, needed: MINIMUM });
+        }
+        Ok(found)
+    };
+    ENOUGH.get_or_try_init(ask).await.copied()
 }
 
 fn parse_version(text: &str) -> Option<GitVersion> {

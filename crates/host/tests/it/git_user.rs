@@ -36,7 +36,7 @@ async fn a_repository_is_found_from_a_directory_inside_it() {
     assert_eq!(repo.objects_dir(), world.path("fork/.git/objects"));
     assert_eq!(repo.object_format(), ObjectFormat::Sha1);
     assert!(!repo.is_bare() && !repo.is_shallow());
-    assert!(!repo.is_partial_clone());
+    assert!(repo.partial_clone_settings().is_empty());
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn bare_and_shallow_repositories_say_so() {
     assert!(world.user_repo("shallow").await.is_shallow());
     world.git("upstream", &["config", "uploadpack.allowFilter", "true"]).await;
     world.git(".", &["clone", "--quiet", "--filter=blob:none", &url, "partial"]).await;
-    assert!(world.user_repo("partial").await.is_partial_clone());
+    assert!(!world.user_repo("partial").await.partial_clone_settings().is_empty());
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Repositories of which no honest workspace can be made are refused by name, with what to do about it.
 
-use engine::workspace::WorkspaceError;
+use engine::workspace::{WorkspaceError, refuse_incomplete};
 use host::git::UserRepo;
-use testkit::Fork;
+use testkit::{Fork, Repo};
 
 use crate::support::{Project, user_env};
 
@@ -30,6 +30,14 @@ async fn a_partial_clone_is_refused_by_name() {
     assert!(matches!(error, WorkspaceError::Partial { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("work/partial") && text.contains("--refetch"), "{text}");
+    // Following the advice helps.
+    let (_, advice) = text.split_once("run in it first: ").expect("advice");
+    let mut shell = project.hermetic.command("sh");
+    project.hermetic.run_ok(shell.args(["-c", advice]).current_dir(&clone));
+    let env = user_env(&project.hermetic);
+    let repo = UserRepo::discover_as(&clone, env).await.expect("a repository");
+    assert_eq!(refuse_incomplete(&repo).map_err(|error| error.to_string()), Ok(()));
+    Repo::open(clone).git(&["fsck", "--connectivity-only"]);
 }
 
 async fn refusal(project: &Project) -> WorkspaceError {
