@@ -47,8 +47,7 @@ enum BottleCommand {
     Apply(diff::ApplyArgs),
     Checkout(diff::CheckoutArgs),
     Exec(exec::ExecArgs),
-    /// Show what this machine offers, which backend would be used and why, and whether forge and models answer
-    Doctor,
+    Doctor(doctor::DoctorArgs),
     /// Agents: who works, with which model, within which limits
     #[command(subcommand)]
     Agent(manifest::ManifestCommand),
@@ -100,7 +99,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         BottleCommand::Apply(args) => diff::cmd_apply(ui, &args),
         BottleCommand::Checkout(args) => diff::cmd_checkout(ui, &args),
         BottleCommand::Exec(args) => exec::cmd_exec(ui, args),
-        BottleCommand::Doctor => doctor::cmd_doctor(ui),
+        BottleCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
         BottleCommand::Agent(command) => manifest::cmd_manifest(ui, ManifestKind::Agents, &command),
         BottleCommand::Bottle(command) => {
             manifest::cmd_manifest(ui, ManifestKind::Bottles, &command)

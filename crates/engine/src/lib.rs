@@ -24,4 +24,5 @@ pub mod shim;
 pub mod sweep;
 pub mod terminal;
 pub mod test_count;
+pub mod trial;
 pub mod workspace;

@@ -13,6 +13,10 @@ pub struct BackendFacts {
     pub engine: Option<EngineFacts>,
     /// True if that engine holds the wanted image.
     pub has_image: bool,
+    /// Reason why a box on that engine failed its trial; `None` too where none was made.
+    pub engine_fault: Option<String>,
+    /// The same for bubblewrap.
+    pub bwrap_fault: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +43,37 @@ pub async fn observe(wanted: Option<BackendKind>, image: &str) -> BackendFacts {
         Some(engine) => engine.has_image(image).await,
         None => false,
     };
-    BackendFacts { bwrap, engine: engine.map(|engine| engine.facts().clone()), has_image }
+    let engine = engine.map(|engine| engine.facts().clone());
+    BackendFacts { bwrap, engine, has_image, ..BackendFacts::default() }
 }
 
-/// Chooses the backend. A `wanted` one is used or refused, never replaced. Otherwise an engine that answers and holds
-/// the image comes first, because the kernel enforces its limits; bubblewrap is the default of a machine without one.
+/// Chooses the backend. A `wanted` one is used or refused, never replaced. Otherwise an engine that answers, holds the
+/// image and has no fault comes first, because the kernel enforces its limits; bubblewrap comes next.
 pub fn choose(
+    wanted: Option<BackendKind>,
+    found: &BackendFacts,
+    image: &str,
+) -> Result<BackendChoice, NoBackend> {
+    let first = choose_present(wanted, found, image)?;
+    let version = found.engine.as_ref().map_or("docker", |engine| engine.version.as_str());
+    match (first.kind, &found.engine_fault, &found.bwrap_fault) {
+        (BackendKind::Docker, None, _) | (BackendKind::Bwrap, _, None) => Ok(first),
+        (BackendKind::Docker, Some(engine), None) if wanted.is_none() && found.bwrap.is_some() => {
+            choice(BackendKind::Bwrap, format!("{version}: {engine}"))
+        }
+        (BackendKind::Docker, Some(engine), Some(bwrap)) if wanted.is_none() => {
+            Err(NoBackend(format!("no box can be started: {version}: {engine}; bwrap: {bwrap}")))
+        }
+        (BackendKind::Docker, Some(engine), _) => {
+            Err(NoBackend(format!("no box can be started: {version}: {engine}")))
+        }
+        (BackendKind::Bwrap, _, Some(bwrap)) => {
+            Err(NoBackend(format!("no box can be started: bwrap: {bwrap}; {}", first.reason)))
+        }
+    }
+}
+
+fn choose_present(
     wanted: Option<BackendKind>,
     found: &BackendFacts,
     image: &str,
@@ -105,7 +134,38 @@ mod tests {
             bwrap: bwrap.then(|| "/usr/bin/bwrap".into()),
             engine: engine.then_some(facts),
             has_image,
+            ..BackendFacts::default()
         }
+    }
+
+    #[test]
+    fn a_backend_that_failed_its_trial_is_passed_over_with_its_reason() {
+        let words = |wanted, engine: Option<&str>, bwrap: Option<&str>| {
+            let facts = BackendFacts {
+                engine_fault: engine.map(str::to_owned),
+                bwrap_fault: bwrap.map(str::to_owned),
+                ..found(true, true, true)
+            };
+            match choose(wanted, &facts, "image:tag") {
+                Ok(choice) => format!("{}: {}", choice.kind, choice.reason),
+                Err(refusal) => format!("refused: {refusal}"),
+            }
+        };
+        let (no_limit, no_map) = (Some("no limits"), Some("no uid map"));
+        let table = [
+            words(None, None, no_map),
+            words(None, no_limit, None),
+            words(None, no_limit, no_map),
+            words(Some(BackendKind::Docker), no_limit, None),
+            words(Some(BackendKind::Bwrap), no_limit, no_map),
+        ];
+        insta::assert_snapshot!(table.join("\n"), @r"
+        docker: Engine 1 answers and holds image:tag
+        bwrap: Engine 1: no limits
+        refused: no box can be started: Engine 1: no limits; bwrap: no uid map
+        refused: no box can be started: Engine 1: no limits
+        refused: no box can be started: bwrap: no uid map; asked for by name
+        ");
     }
 
     fn check(wanted: Option<BackendKind>, found: &BackendFacts, expected: Option<BackendKind>) {

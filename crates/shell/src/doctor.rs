@@ -1,12 +1,22 @@
-//! The common part of `doctor`: git, the backends, and the backend that a run would use.
+//! The common part of `doctor`: git, the backends, and a trial of each. An empty box is started as a run would start it,
+//! makes a request through its proxy, and shows its limits; installed agents are asked for their version inside.
 
+use std::path::Path;
+
+use agent::Provider;
+use engine::install;
+use engine::trial::{BoxTrial, TrialReport, present_backends, try_backend};
 use host::cgroup::MemoryControl;
 use host::git::{GitError, GitVersion};
+use model::error_chain;
 use model::exit::ExitStatus;
+use sandbox::backend::BackendKind;
 use sandbox::choice::{self, BackendChoice, BackendFacts, NoBackend};
+use sandbox::remedy::find_remedy;
+use sandbox::spec::{BoxLimits, MIB};
 use serde::Serialize;
 
-use crate::failure::{Failure, OrExit};
+use crate::failure::Failure;
 use crate::ui::Ui;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -15,6 +25,9 @@ pub struct Finding {
     #[serde(rename = "words")]
     pub text: String,
     pub state: FindingState,
+    /// Commands and files that help, in lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -30,15 +43,53 @@ pub enum FindingState {
 
 impl Finding {
     pub fn good(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), state: FindingState::Good }
+        Self::new(name, text, FindingState::Good)
     }
 
     pub fn odd(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), state: FindingState::Odd }
+        Self::new(name, text, FindingState::Odd)
     }
 
     pub fn bad(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), state: FindingState::Bad }
+        Self::new(name, text, FindingState::Bad)
+    }
+
+    fn new(name: impl Into<String>, text: impl Into<String>, state: FindingState) -> Self {
+        let text = text.into();
+        let steps = match state {
+            FindingState::Good => None,
+            FindingState::Odd | FindingState::Bad => {
+                find_remedy(&text).and_then(|remedy| remedy.steps)
+            }
+        };
+        Self { name: name.into(), text, state, steps }
+    }
+
+    pub fn is_bad(&self) -> bool {
+        self.state == FindingState::Bad
+    }
+}
+
+/// Shows findings, each with its state, and the steps that help.
+pub fn show_findings(ui: &Ui, findings: &[Finding]) {
+    for Finding { name, text, state, steps } in findings {
+        let mark = match state {
+            FindingState::Good => "ok",
+            FindingState::Odd => "odd",
+            FindingState::Bad => "BAD",
+        };
+        ui.result(name, &format!("{mark:<4} {text}"));
+        steps.iter().flat_map(|steps| steps.lines()).for_each(|line| ui.item(line));
+    }
+}
+
+/// Fails if a run would fail for one of the findings, with the first of them.
+pub fn check_findings<S: ExitStatus>(findings: &[Finding]) -> Result<(), Failure<S>> {
+    match findings.iter().find(|finding| finding.is_bad()) {
+        None => Ok(()),
+        Some(Finding { name, text, .. }) => {
+            Err(Failure::usage(format!("a run would fail here: {name}: {text}")))
+        }
     }
 }
 
@@ -59,26 +110,66 @@ pub fn memory_text() -> String {
     format!("bwrap: {bwrap}; engines: limited by the kernel, in their control groups")
 }
 
-/// Git, the backends and the image on this machine.
+/// What a run on this machine would use.
+#[derive(Debug, Clone, Copy)]
+pub struct DoctorOptions<'a> {
+    /// The backend that is asked for by name.
+    pub backend: Option<BackendKind>,
+    pub image: &'a str,
+    /// The folder of runs, which need not exist.
+    pub runs: &'a Path,
+    /// The folder of installed agents.
+    pub agents: &'a Path,
+}
+
+/// Git, the backends and the image on this machine, and the trials of the backends.
 #[derive(Debug)]
 pub struct MachineReport {
     pub git: Result<GitVersion, GitError>,
     pub found: BackendFacts,
     pub chosen: Result<BackendChoice, NoBackend>,
     image: String,
+    trials: Vec<(BackendKind, Result<TrialReport, String>)>,
+    agents: Vec<Finding>,
+    disk: Finding,
 }
 
 impl MachineReport {
-    pub async fn observe(image: &str) -> Self {
+    pub async fn observe(options: DoctorOptions<'_>) -> Self {
+        let DoctorOptions { backend, image, runs, agents } = options;
         let git = host::git::check_version().await;
-        let found = choice::observe(None, image).await;
-        let chosen = choice::choose(None, &found, image);
-        Self { git, found, chosen, image: image.to_owned() }
+        let mut found = choice::observe(backend, image).await;
+        let (mut trials, mut boxes) = (Vec::new(), Vec::new());
+        for kind in present_backends(&found) {
+            let tried = try_backend(kind, image, runs).await;
+            let tried = tried.map_err(|error| error_chain(&error));
+            let fault = tried.as_ref().err().cloned();
+            match kind {
+                BackendKind::Docker => found.engine_fault = fault,
+                BackendKind::Bwrap => found.bwrap_fault = fault,
+            }
+            trials.push((
+                kind,
+                tried.map(|(trial, report)| {
+                    boxes.push((kind, trial));
+                    report
+                }),
+            ));
+        }
+        let chosen = choice::choose(backend, &found, image);
+        let kind = chosen.as_ref().ok().map(|choice| choice.kind);
+        let usable = boxes.iter().find(|(tried, _)| Some(*tried) == kind).map(|(_, trial)| trial);
+        let agents = match usable {
+            Some(trial) => ask_agents(trial, agents).await,
+            None => Vec::new(),
+        };
+        let image = image.to_owned();
+        Self { git, found, chosen, image, trials, agents, disk: observe_disk(runs) }
     }
 
     /// Git's version, or the reason why it cannot be used.
     pub fn git_text(&self) -> String {
-        self.git.as_ref().map_or_else(ToString::to_string, ToString::to_string)
+        self.git.as_ref().map_or_else(|error| error_chain(error), ToString::to_string)
     }
 
     pub fn engine_text(&self) -> String {
@@ -94,22 +185,90 @@ impl MachineReport {
         }
     }
 
-    pub fn show(&self, ui: &Ui) {
-        let bwrap = match &self.found.bwrap {
-            Some(path) => path.display().to_string(),
-            None => "not found (Debian: apt-get install bubblewrap)".to_owned(),
+    /// Everything that was found, in the order of a run.
+    pub fn findings(&self) -> Vec<Finding> {
+        let git = match &self.git {
+            Ok(version) => Finding::good("git", version.to_string()),
+            Err(_) => Finding::bad("git", self.git_text()),
         };
-        ui.result("git", &self.git_text());
-        ui.result("bwrap", &bwrap);
-        ui.result("engine", &self.engine_text());
-        ui.result("backend", &self.backend_text());
-        ui.result("memory", &memory_text());
+        let bwrap = match &self.found.bwrap {
+            Some(path) => Finding::good("bwrap", path.display().to_string()),
+            None => Finding::odd("bwrap", "not found (Debian: apt-get install bubblewrap)"),
+        };
+        let mut findings = vec![git, bwrap, Finding::good("engine", self.engine_text())];
+        let chosen = self.chosen.as_ref().ok().map(|choice| choice.kind);
+        for (kind, tried) in &self.trials {
+            findings.extend(trial_findings(*kind, tried, chosen));
+        }
+        let has_bad_box = findings.iter().any(|found| found.name == "box" && found.is_bad());
+        findings.push(match &self.chosen {
+            Ok(_) => Finding::good("backend", self.backend_text()),
+            Err(_) if has_bad_box => Finding::bad("backend", "none that can start a box"),
+            Err(_) => Finding::bad("backend", self.backend_text()),
+        });
+        findings.push(Finding::good("memory", memory_text()));
+        findings.push(self.disk.clone());
+        findings.extend(self.agents.iter().cloned());
+        findings
     }
+}
 
-    /// Fails if no run could start here.
-    pub fn check<S: ExitStatus>(self) -> Result<(), Failure<S>> {
-        self.git.or_exit(S::USAGE)?;
-        self.chosen.or_exit(S::USAGE)?;
-        Ok(())
+/// A failed trial is fatal if no other backend takes its place.
+fn trial_findings(
+    kind: BackendKind,
+    tried: &Result<TrialReport, String>,
+    chosen: Option<BackendKind>,
+) -> Vec<Finding> {
+    let report = match tried {
+        Ok(report) => report,
+        Err(fault) if chosen.is_some() => {
+            return vec![Finding::odd("box", format!("{kind}: {fault}"))];
+        }
+        Err(fault) => return vec![Finding::bad("box", format!("{kind}: {fault}"))],
+    };
+    let TrialReport { ready_ms, limits, egress } = report;
+    let ready = Finding::good("box", format!("{kind}: ready in {ready_ms} ms; {limits}"));
+    let egress = match egress {
+        Ok(answer) => Finding::good(
+            "egress",
+            format!("{kind}: the proxy answers and refuses a host that is not allowed ({answer})"),
+        ),
+        Err(fault) if chosen == Some(kind) => Finding::bad("egress", format!("{kind}: {fault}")),
+        Err(fault) => Finding::odd("egress", format!("{kind}: {fault}")),
+    };
+    vec![ready, egress]
+}
+
+/// The version that each installed agent prints in a box.
+async fn ask_agents(trial: &BoxTrial, agents: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for provider in Provider::ALL {
+        let Some(program) = provider.program() else { continue };
+        let Some(installed) = install::find(agents, &program) else { continue };
+        let name = provider.name();
+        findings.push(match trial.agent_version(name, &installed).await {
+            Ok(version) => Finding::good("agent", format!("{name}: {version}, in a box")),
+            Err(error) => {
+                let fault = error_chain(&error);
+                Finding::bad("agent", format!("{name}: does not start in a box: {fault}"))
+            }
+        });
+    }
+    findings
+}
+
+/// The free space where runs are, which must be more than the floor that a box leaves free.
+fn observe_disk(runs: &Path) -> Finding {
+    let folder = runs.ancestors().find(|path| path.is_dir()).unwrap_or(runs);
+    let needed = BoxLimits::default().free_floor_bytes / MIB;
+    match host::file::free_space(folder) {
+        Ok(free) if free / MIB < needed => Finding::bad(
+            "disk",
+            format!("{} has {} MiB free, and a box needs {needed}", folder.display(), free / MIB),
+        ),
+        Ok(free) => {
+            Finding::good("disk", format!("{} MiB free in {}", free / MIB, folder.display()))
+        }
+        Err(error) => Finding::odd("disk", error_chain(&error)),
     }
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::hermetic::{Hermetic, Output};
+use crate::part::{Part, require};
 use crate::screen::Screen;
 
 /// A secret that no program knows by its shape.
@@ -39,6 +40,9 @@ impl Shell {
         self.nothing_is_coloured_without_a_terminal();
         self.errors_are_coloured_on_a_terminal();
         self.doctor_says_how_the_memory_limit_holds();
+        self.doctor_tries_a_box();
+        self.doctor_names_the_remedy_for_a_bubblewrap_that_is_refused();
+        self.doctor_says_that_git_is_too_old_or_not_there();
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -61,6 +65,52 @@ impl Shell {
         let line = output.stdout.lines().find(|line| line.starts_with("memory"));
         let line = line.unwrap_or_else(|| panic!("{}", output.snapshot()));
         assert!(line.contains("bwrap: ") && line.contains("engines: "), "{line}");
+    }
+
+    fn doctor_tries_a_box(&self) {
+        if require(Part::Bwrap).is_none() {
+            return;
+        }
+        let output = self.run(&["doctor"]);
+        let line = |name: &str| {
+            let found = output.stdout.lines().find(|line| line.starts_with(name));
+            found.unwrap_or_else(|| panic!("{name}: {}", output.snapshot()))
+        };
+        let tried = line("box ");
+        assert!(tried.contains(" ok ") && tried.contains("processes"), "{tried}");
+        assert!(line("egress ").contains("403"), "{}", output.snapshot());
+        assert!(line("disk ").contains("MiB free"), "{}", output.snapshot());
+        let left = std::fs::read_dir(self.hermetic.work()).expect("a folder").count();
+        assert_eq!(left, 0, "a trial leaves nothing behind");
+    }
+
+    fn doctor_names_the_remedy_for_a_bubblewrap_that_is_refused(&self) {
+        let sentence = "bwrap: setting up uid map: Permission denied";
+        let hermetic = Hermetic::new().with_refused_bwrap(sentence);
+        let doctor =
+            |flags: &[&str]| hermetic.run(hermetic.command(self.path).arg("doctor").args(flags));
+        let output = doctor(&[]);
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        let line = output.stdout.lines().find(|line| line.starts_with("box "));
+        let line = line.unwrap_or_else(|| panic!("{}", output.snapshot()));
+        assert!(line.contains("BAD") && line.contains(sentence), "{line}");
+        assert!(line.contains("kernel.apparmor_restrict_unprivileged_userns=0"), "{line}");
+        assert!(output.stdout.contains("profile bwrap /usr/bin/bwrap"), "{}", output.snapshot());
+        let output = doctor(&["--json"]);
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        assert!(output.stdout.contains(sentence), "{}", output.snapshot());
+    }
+
+    fn doctor_says_that_git_is_too_old_or_not_there(&self) {
+        let old = Hermetic::new().with_program("git", "echo git version 2.30.2\n");
+        let output = old.run(old.command(self.path).arg("doctor"));
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        let sentence = "BAD  git 2.30 is too old: 2.38 or newer is needed";
+        assert!(output.stdout.contains(sentence), "{}", output.snapshot());
+        let mut command = self.command(&["doctor"]);
+        let output = self.hermetic.run(command.env("PATH", self.hermetic.root()));
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        assert!(output.stdout.contains("git was not found on PATH"), "{}", output.snapshot());
     }
 
     fn panics_end_with_9(&self) {

@@ -1,46 +1,93 @@
-//! `bot-bottle doctor`: this machine, the backend that would be used, and whether forge and models answer.
+//! `bot-bottle doctor`: tries a box on this machine, and checks forge, agents, model servers and the server's file.
 
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::{FindingState, MachineReport, memory_text};
+use shell::doctor::{
+    DoctorOptions, Finding, MachineReport, check_findings, memory_text, show_findings,
+};
 
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::checkup::{check_egress, check_forge};
 use crate::flow::home::{Home, ManifestKind};
+use crate::serve::settings::ServeSettings;
+use crate::serve::web::check as check_web;
+
+/// Name of the server's file where it is looked for.
+const SERVE_FILE: &str = "serve.toml";
+
+/// Try what a run needs: git, a box, its egress and limits, agents, the forge, serve.toml
+///
+/// Ends with a status other than 0 if a run would fail, with the reason and the remedy.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The configuration of the server [default: serve.toml here or in ~/.bot-bottle, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
 
 /// Reports the checks; fails if runs would fail here.
-pub(crate) fn cmd_doctor(ui: &Ui) -> Outcome {
+pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
     let home = Home::from_env()?;
-    let (machine, others) = block_on(async {
-        let mut others = check_forge(&home).await;
-        others.extend(check_egress(&home).await?);
-        Ok((MachineReport::observe(DEFAULT_IMAGE).await, others))
+    let (machine, forge, agents) = block_on(async {
+        let forge = check_forge(&home).await;
+        let agents = check_egress(&home).await?;
+        let options = DoctorOptions {
+            backend: None,
+            image: DEFAULT_IMAGE,
+            runs: &home.bottles,
+            agents: &home.programs,
+        };
+        Ok((MachineReport::observe(options).await, forge, agents))
     })?;
-    machine.show(ui);
+    let mut findings = machine.findings();
+    findings.extend(agents);
+    findings.extend(find_serve_file(args, &home).map(|path| check_serve_file(&path)));
+    show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
     let alone = "not found; the built-in scan runs alone";
     ui.result("gitleaks", gitleaks.as_deref().unwrap_or(alone));
     let (agents, bottles) = (home.names(ManifestKind::Agents)?, home.names(ManifestKind::Bottles)?);
     ui.result("agents", &agents.join(", "));
     ui.result("bottles", &bottles.join(", "));
-    for finding in &others {
-        ui.result(&finding.name, &finding.text);
-    }
+    show_findings(ui, &forge);
+    let checks = [findings.as_slice(), forge.as_slice()].concat();
     ui.event(
         "doctor",
         &json!({
             "git": machine.git_text(), "bwrap": machine.found.bwrap,
             "engine": machine.found.engine.as_ref().map(|_| machine.engine_text()),
-            "backend": machine.backend_text(), "memory": memory_text(), "gitleaks": gitleaks, "agents": agents, "bottles": bottles, "checks": others,
+            "backend": machine.backend_text(), "memory": memory_text(), "gitleaks": gitleaks, "agents": agents, "bottles": bottles,
+            "checks": checks,
         }),
     );
-    machine.check()?;
-    let bad = others.iter().filter(|finding| finding.state == FindingState::Bad);
+    check_findings(&findings)?;
+    let bad = forge.iter().filter(|finding| finding.is_bad());
     let names: Vec<&str> = bad.map(|finding| finding.name.as_str()).collect();
     match names.is_empty() {
         true => Ok(SUCCESS),
         false => Err(Failure::usage(format!("runs on the forge would fail: {}", names.join(", ")))),
+    }
+}
+
+/// The server's file that was named, or one where people keep it.
+fn find_serve_file(args: &DoctorArgs, home: &Home) -> Option<PathBuf> {
+    let usual = [PathBuf::from(SERVE_FILE), home.root.join(SERVE_FILE)];
+    args.config.clone().or_else(|| usual.into_iter().find(|path| path.is_file()))
+}
+
+fn check_serve_file(path: &Path) -> Finding {
+    let checked = ServeSettings::load(path)
+        .and_then(|settings| check_web(&settings).map(|()| settings.forges));
+    match checked {
+        Ok(forges) => {
+            let repos: usize = forges.iter().map(|forge| forge.repos.len()).sum();
+            Finding::good("serve", format!("{}: {repos} repositories", path.display()))
+        }
+        Err(failure) => Finding::bad("serve", failure.to_string()),
     }
 }

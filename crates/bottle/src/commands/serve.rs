@@ -11,6 +11,7 @@ use crate::PROGRAM;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::home::Home;
 use crate::serve::settings::{EXPLAINED, ServeSettings};
+use crate::serve::web::check as check_web;
 use crate::serve::{log, run as serve};
 
 /// Serve webhooks, the page and the API: issues become pull requests without a person beside them
@@ -48,6 +49,7 @@ pub(crate) fn cmd_config(ui: &Ui, command: &BottleConfigCommand) -> Outcome {
         BottleConfigCommand::Shared(command) => cmd_shared_config(ui, &PROGRAM, command)?,
         BottleConfigCommand::Check { file } => {
             let settings = ServeSettings::load(file)?;
+            check_web(&settings)?;
             let repos = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
             ui.result("good", &format!("{repos} repositories are served"));
         }

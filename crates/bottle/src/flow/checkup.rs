@@ -117,7 +117,7 @@ pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
             Err(failure) => Err(failure),
         };
         let finding = match resolved.map(|agent| agent.model_server()) {
-            Err(failure) => Finding::odd("egress", format!("{name}: cannot be started: {failure}")),
+            Err(failure) => Finding::bad("agent", format!("{name}: cannot be started: {failure}")),
             Ok(None) => {
                 Finding::good("egress", format!("{name}: has no model and needs no way to one"))
             }

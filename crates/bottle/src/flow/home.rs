@@ -24,7 +24,7 @@ use crate::rules::bottle_manifest::{BottleManifest, parse_bottle, pour};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Folder of the programs that `forklift agents install` installs.
     pub(crate) programs: PathBuf,
     /// Folder of all bottles; `cellar` on disk, because `bottles` has the manifests.

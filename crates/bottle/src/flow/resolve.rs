@@ -4,9 +4,10 @@ use std::path::Path;
 
 use egress::model_route::Caps;
 use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
+use engine::trial::choose_backend;
 use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
-use sandbox::choice::{self, BackendChoice};
+use sandbox::choice::BackendChoice;
 use sandbox::spec::{BoxLimits, MIB, Root};
 use shell::agent_settings::{DEFAULT_IMAGE, load_script, price};
 use shell::config::Config;
@@ -42,8 +43,7 @@ pub(super) async fn resolve_bottle(
         return Err(Failure::usage(message));
     }
     let image = bottle.image.as_deref().unwrap_or(DEFAULT_IMAGE);
-    let found = choice::observe(wanted, image).await;
-    let choice = choice::choose(wanted, &found, image).or_exit(BottleExit::Usage)?;
+    let choice = choose_backend(wanted, image, &home.bottles).await.or_exit(BottleExit::Usage)?;
     let agent = resolve_manifest_agent(home, &manifest).await?;
     Ok(ResolvedBottle { manifest, bottle, agent, choice })
 }

@@ -133,7 +133,8 @@ pub(crate) fn parse_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = text[..start].matches('\n').count() + 1;
-        ManifestFault::Malformed { line, what: error.message().to_owned() }
+        let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ");
+        ManifestFault::Malformed { line, what }
     })
 }
 

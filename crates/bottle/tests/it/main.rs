@@ -9,6 +9,7 @@ mod chunks;
 mod crash;
 mod demo;
 mod docker;
+mod environments;
 mod examples;
 mod folder_forge;
 mod goals;

@@ -1,16 +1,20 @@
-//! `forklift doctor`: what this machine offers, which backend would be used and why.
+//! `forklift doctor`: what this machine offers, and whether a run would work: a box is started, and agents are asked.
 
 use clap::Args;
 use model::exit::ForkliftExit;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::{MachineReport, memory_text};
+use shell::doctor::{
+    DoctorOptions, Finding, MachineReport, check_findings, memory_text, show_findings,
+};
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::Outcome;
 
-/// Show what this machine offers, which backend would be used and why
+/// Try what a run needs: git, a box, its egress and limits, installed agents
+///
+/// Ends with a status other than 0 if a run would fail, with the reason and the remedy.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// The image to look for
@@ -21,9 +25,16 @@ pub(crate) struct DoctorArgs {
 /// Shows the findings; fails if no run could start here.
 pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let machine = block_on(async { Ok(MachineReport::observe(&args.image).await) })?;
-    machine.show(ui);
-    ui.result("runs", &places.runs.display().to_string());
+    let options = DoctorOptions {
+        backend: None,
+        image: &args.image,
+        runs: &places.runs,
+        agents: &places.agents,
+    };
+    let machine = block_on(async { Ok(MachineReport::observe(options).await) })?;
+    let mut findings = machine.findings();
+    findings.push(Finding::good("runs", places.runs.display().to_string()));
+    show_findings(ui, &findings);
     let found = &machine.found;
     ui.event(
         "doctor",
@@ -32,8 +43,9 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
             "engine": found.engine.as_ref().map(|engine| &engine.version), "image": found.has_image,
             "backend": machine.chosen.as_ref().ok().map(|choice| choice.kind),
             "reason": machine.backend_text(), "memory": memory_text(), "runs": places.runs,
+            "checks": findings,
         }),
     );
-    machine.check()?;
+    check_findings(&findings)?;
     Ok(ForkliftExit::Success)
 }

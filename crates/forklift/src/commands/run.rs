@@ -4,13 +4,14 @@ use agent::SessionRequest;
 use engine::agent_plan::AgentTask;
 use engine::attribution::Attribution;
 use engine::run::{Phase, Product, advance, create};
+use engine::trial::choose_backend;
 use host::git::UserRepo;
 use host::lock::FileLock;
 use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use model::id::RunId;
 use run_store::run_dir::RunDir;
-use sandbox::choice::{self, BackendChoice};
+use sandbox::choice::BackendChoice;
 use shell::Ui;
 use shell::identity::find_attribution;
 use shell::runtime::{stop_status, unless_stopped};
@@ -73,11 +74,10 @@ pub(super) async fn begin<'a>(
     let args = &args.with_config(&places.shared);
     let checked = async {
         let request = RunRequest::check(ui, args, places, earlier.is_some()).await?;
-        let found = choice::observe(request.backend, &args.image).await;
-        Ok((request, found))
+        let choice = choose_backend(request.backend, &args.image, &places.runs).await.or_usage()?;
+        Ok((request, choice))
     };
-    let (request, found) = unless_stopped::<_, ForkliftExit>(&cancel, checked).await?;
-    let choice = choice::choose(request.backend, &found, &args.image).or_usage()?;
+    let (request, choice) = unless_stopped::<_, ForkliftExit>(&cancel, checked).await?;
     let repo = find_repo(&request.directory).await?;
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;

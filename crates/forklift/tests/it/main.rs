@@ -6,6 +6,7 @@ mod checks;
 mod crash;
 mod demo;
 mod dry_run;
+mod environments;
 mod examples;
 mod first_run;
 mod history;

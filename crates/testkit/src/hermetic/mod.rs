@@ -78,6 +78,24 @@ impl Hermetic {
         self
     }
 
+    /// Puts a program before all others of its name on the path of every command: a shell script that behaves as one
+    /// does on a machine that is not this one.
+    #[must_use]
+    pub fn with_program(self, name: &str, script: &str) -> Self {
+        let folder = self.root().join("programs");
+        fs::create_dir_all(&folder).expect("a folder of programs");
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+        self.with_path(&folder)
+    }
+
+    /// Puts a bubblewrap there that fails with this sentence, as one does where the kernel or a policy refuses it.
+    #[must_use]
+    pub fn with_refused_bwrap(self, sentence: &str) -> Self {
+        self.with_program("bwrap", &format!("echo \"{sentence}\" >&2\nexit 1\n"))
+    }
+
     /// The folder that holds everything.
     pub fn root(&self) -> &Path {
         self.root.path()

@@ -1,20 +1,23 @@
-//! `wf doctor`: checks the machine and the project, and changes nothing.
+//! `wf doctor`: tries a box, its egress and the agents, checks the project, and changes nothing.
 
+use host::dirs::Dirs;
 use model::error_chain;
 use serde_json::json;
-use shell::doctor::{Finding, FindingState, memory_text};
+use shell::agent_settings::DEFAULT_IMAGE;
+use shell::doctor::{DoctorOptions, Finding, FindingState, MachineReport, show_findings};
 
 use super::App;
 use crate::disk::effect_log::UnfinishedEffect;
 use crate::disk::{ProjectDirs, ProjectEffects, Workflow};
-use crate::exit::{Failure, Outcome, WfExit, WfResult};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
 
 /// Prints the findings; status 2 if one of them must be fixed first.
 pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
-    let mut findings = observe_machine().await;
-    match app.dirs() {
+    let dirs = app.dirs();
+    let mut findings = observe_machine(app, dirs.as_ref().ok()).await?;
+    match dirs {
         Ok(dirs) => findings.extend(observe_project(app, &dirs).await),
         Err(failure) => {
             let workflow = Workflow::find(&app.here).ok().flatten();
@@ -24,42 +27,40 @@ pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
             findings.push(Finding::bad("project", failure.to_string()));
         }
     }
-    for Finding { name, state, text } in &findings {
-        let mark = match state {
-            FindingState::Good => "ok",
-            FindingState::Odd => "odd",
-            FindingState::Bad => "BAD",
-        };
-        app.ui.result(name, &format!("{mark:<4} {text}"));
-    }
+    show_findings(&app.ui, &findings);
     let rows: Vec<_> = findings
         .iter()
         .map(|found| json!({"what": found.name, "ok": found.state == FindingState::Good, "fatal": found.state == FindingState::Bad, "words": found.text}))
         .collect();
     app.ui.document(&rows);
-    let is_bad = findings.iter().any(|found| found.state == FindingState::Bad);
+    let is_bad = findings.iter().any(Finding::is_bad);
     Ok(if is_bad { WfExit::Config } else { WfExit::Success })
 }
 
-async fn observe_machine() -> Vec<Finding> {
-    let mut findings = vec![match host::git::check_version().await {
-        Ok(version) => Finding::good("git", version.to_string()),
-        Err(error) => Finding::bad("git", error_chain(&error)),
-    }];
-    for (program, missing) in [
-        ("make", "not found; suites without TEST_CMD_* cannot run"),
-        ("bwrap", "not found; boxes need bubblewrap or a container engine"),
-    ] {
-        findings.push(match host::tool::which(program) {
-            Some(path) => Finding::good(program, path.display().to_string()),
-            None => Finding::odd(program, missing),
-        });
-    }
-    findings.push(Finding::good("memory", memory_text()));
+/// The machine, tried with the backend and the image that the project's profile names.
+async fn observe_machine(app: &App, dirs: Option<&ProjectDirs>) -> WfResult<Vec<Finding>> {
+    let user_dirs = Dirs::from_env().or_exit(WfExit::Config)?;
+    let profile = dirs.and_then(|dirs| dirs.load_profile().ok()).map(|(profile, _)| profile);
+    let backend = profile.as_ref().and_then(|profile| profile.box_backend.as_deref());
+    let image = profile.as_ref().and_then(|profile| profile.box_image.as_deref());
+    let runs = dirs.map_or_else(|| app.here.clone(), ProjectDirs::runs_dir);
+    let agents = user_dirs.data_home().join("bottleworks/agents");
+    let machine = MachineReport::observe(DoctorOptions {
+        backend: backend.map(str::parse).transpose().or_exit(WfExit::Config)?,
+        image: image.unwrap_or(DEFAULT_IMAGE),
+        runs: &runs,
+        agents: &agents,
+    })
+    .await;
+    let mut findings = machine.findings();
+    findings.push(match host::tool::which("make") {
+        Some(path) => Finding::good("make", path.display().to_string()),
+        None => Finding::odd("make", "not found; suites without TEST_CMD_* cannot run"),
+    });
     if host::env::is_root() {
         findings.push(Finding::odd("user", "wf runs as root; an ordinary user is safer"));
     }
-    findings
+    Ok(findings)
 }
 
 async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
@@ -73,7 +74,7 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
         Err(error) => Finding::bad("profile", error_chain(&error)),
     });
     findings.push(observe_effects(dirs));
-    findings.extend(observe_boxes(app, dirs).await);
+    findings.extend(observe_agents(app, dirs).await);
     match observe_product(dirs).await {
         Ok(found) => findings.extend(found),
         Err(failure) => findings.push(Finding::bad("repository", failure.to_string())),
@@ -98,19 +99,17 @@ fn observe_effects(dirs: &ProjectDirs) -> Finding {
     }
 }
 
-async fn observe_boxes(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
+/// Agents of the stages: without them no stage runs.
+async fn observe_agents(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     let (Ok((profile, _)), Ok(runner)) = (dirs.load_profile(), StageRunner::new(dirs, &app.ui))
     else {
         return Vec::new();
     };
-    let mut findings = vec![match runner.describe_backend(&profile).await {
-        Ok(words) => Finding::good("boxes", words),
-        Err(error) => Finding::odd("boxes", error.to_string()),
-    }];
+    let mut findings = Vec::new();
     for (what, choice) in [("implement", &profile.implement), ("review", &profile.review)] {
         findings.push(match runner.resolve_agent(&profile, choice).await {
             Ok(_) => Finding::good(what, choice.provider.clone()),
-            Err(error) => Finding::odd(what, format!("{}: {error}", choice.provider)),
+            Err(error) => Finding::bad(what, format!("{}: {error}", choice.provider)),
         });
     }
     findings

@@ -5,6 +5,7 @@ mod agents;
 mod always;
 mod crash;
 mod demo;
+mod environments;
 mod golden;
 mod life;
 mod never;

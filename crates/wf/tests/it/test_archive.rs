@@ -96,6 +96,6 @@ fn a_deletion_that_was_interrupted_is_finished_by_the_next() {
         assert!(!person.workstream_dir("tf").exists(), "{point}");
         let log = operations(&person);
         assert!(log.contains(&"branch.delete feat/tf intended".to_owned()), "{point}: {log:?}");
-        assert!(person.ok(&["doctor"]).contains("all finished"), "{point}");
+        assert!(person.wf(&["doctor"]).stdout.contains("all finished"), "{point}");
     }
 }

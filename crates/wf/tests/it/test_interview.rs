@@ -1,5 +1,6 @@
 //! Registering projects.
 
+use testkit::repo::Repo;
 use testkit::wait::wait_for;
 
 use crate::support::{Person, read, write};
@@ -157,4 +158,49 @@ fn an_interview_that_is_broken_off_writes_nothing() {
     terminal.press(&["C-c"]);
     terminal.ends();
     assert!(!person.ops().exists());
+}
+
+#[test]
+fn a_second_product_of_the_same_folder_name_does_not_take_the_name_of_the_first() {
+    let person = Person::unregistered();
+    person.ok(&["interview", "--non-interactive"]);
+    let first = read(&person.project_dir().join("project.env"));
+    let second = Repo::init(person.hermetic.work().join("elsewhere/app"));
+    second.write("README.md", "app\n").commit("start");
+    let interview = |more: &[&str]| {
+        let mut command = person.command(&["interview", "--non-interactive"]);
+        person.hermetic.run(command.args(more).current_dir(second.dir()))
+    };
+    let output = interview(&[]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    for part in ["'app' belongs to ", "work/app;", "elsewhere/app", "wf interview --name NAME"] {
+        assert!(output.stderr.contains(part), "{part}: {}", output.snapshot());
+    }
+    assert_eq!(read(&person.project_dir().join("project.env")), first, "nothing was rewritten");
+    let output = interview(&["--name", "app2"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    person.ok(&["project", "show", "app"]);
+}
+
+#[test]
+fn a_repository_that_was_moved_is_registered_again() {
+    let person = Person::unregistered();
+    person.ok(&["interview", "--non-interactive"]);
+    let moved = person.hermetic.work().join("new/app");
+    std::fs::create_dir_all(moved.parent().expect("a parent")).expect("a folder");
+    std::fs::rename(person.repo.dir(), &moved).expect("moved");
+    let mut command = person.command(&["interview", "--non-interactive"]);
+    let output = person.hermetic.run(command.current_dir(&moved));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+}
+
+#[test]
+fn a_folder_whose_name_cannot_be_recorded_is_named() {
+    let person = Person::unregistered();
+    let odd = person.hermetic.work().join("a$b");
+    std::fs::rename(person.repo.dir(), &odd).expect("moved");
+    let mut command = person.command(&["interview", "--non-interactive"]);
+    let output = person.hermetic.run(command.current_dir(&odd));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("rename the folder"), "{}", output.snapshot());
 }

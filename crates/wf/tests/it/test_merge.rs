@@ -131,7 +131,7 @@ fn a_push_that_was_interrupted_is_finished_by_the_next_merge() {
         assert_eq!(person.meta("tf", "STATUS"), "done", "{point}");
         let last = operations(&person).pop();
         assert_eq!(last.as_deref(), Some("branch.push main done"), "{point}");
-        assert!(person.ok(&["doctor"]).contains("all finished"), "{point}");
+        assert!(person.wf(&["doctor"]).stdout.contains("all finished"), "{point}");
     }
 }
 

@@ -24,8 +24,7 @@ fn help_of_bot_bottle() {
       list         List bottles
       logs         Show what the agent of the newest run printed
       exec         Run a command on a bottle's workspace, in a sealed box of its own; returns its status
-      doctor       Show what this machine offers, which backend would be used and why, and whether forge
-                   and models answer
+      doctor       Try what a run needs: git, a box, its egress and limits, agents, the forge, serve.toml
       agent        Agents: who works, with which model, within which limits
       bottle       Bottles: what a box is made of
       orchestrate  Start and resume on behalf of a forge, from variables
@@ -292,15 +291,25 @@ fn help_of_doctor() {
     insta::assert_snapshot!(snapshot(&["doctor", "--help"]), @"
     status: 0
     --- stdout
-    Show what this machine offers, which backend would be used and why, and whether forge and models
-    answer
+    Try what a run needs: git, a box, its egress and limits, agents, the forge, serve.toml
+
+    Ends with a status other than 0 if a run would fail, with the reason and the remedy.
 
     Usage: bot-bottle doctor [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --config <FILE>
+              The configuration of the server [default: serve.toml here or in ~/.bot-bottle, if there is
+              one]
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
     --- stderr
     ");
 }

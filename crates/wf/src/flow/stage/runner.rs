@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::agent_run::BoxLayout;
 use engine::launch::Launcher;
 use engine::sweep::sweep_orphans;
+use engine::trial::choose_backend;
 use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::id::{BoxName, RunId};
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
-use sandbox::choice;
 use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
@@ -38,7 +38,7 @@ pub(crate) struct StageRunner {
     pub(crate) dirs: ProjectDirs,
     pub(crate) ui: Ui,
     secrets: Vec<Secret>,
-    pub(super) agents: PathBuf,
+    pub(crate) agents: PathBuf,
     backend: OnceCell<ChosenBackend>,
     /// Notes for the run's record.
     notes: Mutex<Vec<String>>,
@@ -48,7 +48,6 @@ pub(crate) struct StageRunner {
 struct ChosenBackend {
     kind: BackendKind,
     root: Root,
-    reason: String,
 }
 
 impl StageRunner {
@@ -72,20 +71,15 @@ impl StageRunner {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) async fn describe_backend(&self, profile: &Profile) -> StageResult<String> {
-        self.backend(profile).await.map(|backend| backend.reason)
-    }
-
     async fn backend(&self, profile: &Profile) -> StageResult<ChosenBackend> {
         let choose = async {
             let wanted = profile.box_backend.as_deref().map(str::parse).transpose();
             let wanted: Option<BackendKind> = wanted.map_err(StageRunError::config)?;
             let image = profile.box_image.as_deref().unwrap_or(DEFAULT_IMAGE);
-            let found = choice::observe(wanted, image).await;
-            let choice = choice::choose(wanted, &found, image).map_err(StageRunError::config)?;
+            let choice = choose_backend(wanted, image, &self.dirs.runs_dir()).await;
+            let choice = choice.map_err(StageRunError::config)?;
             let root = choice.kind.root(image, None);
-            let reason = format!("{}: {}", choice.kind, choice.reason);
-            Ok(ChosenBackend { kind: choice.kind, root, reason })
+            Ok(ChosenBackend { kind: choice.kind, root })
         };
         self.backend.get_or_try_init(|| choose).await.cloned()
     }

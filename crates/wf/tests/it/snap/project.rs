@@ -1,5 +1,6 @@
 //! `wf project`, `wf interview` and `wf doctor`: output, refusals, files.
 
+use crate::play::person_with_one;
 use crate::support::{ONE, Person, read, write};
 
 #[test]
@@ -287,15 +288,28 @@ fn an_env_file_that_breaks_the_grammar() {
 /// The findings of the doctor that do not depend on the machine.
 fn doctor(person: &Person) -> String {
     let text = person.shot(&["doctor"], &[]);
-    let machine =
-        ["git ", "make ", "bwrap ", "user ", "boxes ", "memory ", "implement ", "review "];
+    let machine = [
+        "git ",
+        "make ",
+        "bwrap ",
+        "user ",
+        "engine ",
+        "box ",
+        "egress ",
+        "backend ",
+        "memory ",
+        "disk ",
+        "agent ",
+        "implement ",
+        "review ",
+    ];
     let lines = text.lines().filter(|line| !machine.iter().any(|name| line.starts_with(name)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn the_doctor_of_a_healthy_project() {
-    let person = Person::with_plan(ONE);
+    let Some(person) = person_with_one() else { return };
     insta::assert_snapshot!(doctor(&person), @"
     $ wf doctor
     project        ok   app in [ROOT]/work/app.ops/workflow/projects/app

@@ -1,0 +1,88 @@
+//! Machines on which a run does not work: the reason and the remedy are said.
+
+use testkit::hermetic::Hermetic;
+use testkit::repo::Fork;
+
+use crate::support::{COMMIT, Person};
+
+const REFUSED: &str = "bwrap: setting up uid map: Permission denied";
+
+#[test]
+fn the_verdict_has_the_words_of_a_bubblewrap_that_is_refused_and_the_remedy() {
+    let hermetic = Hermetic::new().with_refused_bwrap(REFUSED);
+    let fork = Fork::new(&hermetic);
+    let person = Person { hermetic, fork };
+    person.agent("worker", "");
+    let output = person.start(COMMIT, &[]);
+    assert_eq!(output.status, Some(125), "{}", output.snapshot());
+    let verdict = output.stdout.lines().find(|line| line.starts_with("verdict"));
+    let verdict = verdict.unwrap_or_else(|| panic!("{}", output.snapshot()));
+    assert!(
+        verdict.contains(&format!("the box never got ready: {REFUSED}; AppArmor")),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn doctor_fails_for_an_agent_that_cannot_be_started() {
+    let Some(person) = Person::new() else { return };
+    person.script(COMMIT);
+    assert_eq!(person.run(&["doctor"]).status, Some(0));
+    person.manifest(
+        "agents",
+        "broken",
+        "provider = \"command\"\ncommand = [\"no-such-program\"]\n",
+    );
+    let output = person.run(&["doctor"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stdout.contains("BAD  broken: cannot be started: "), "{}", output.snapshot());
+    assert!(output.stderr.contains("no-such-program"), "{}", output.snapshot());
+}
+
+#[test]
+fn doctor_and_config_check_refuse_what_serve_refuses() {
+    let Some(person) = Person::new() else { return };
+    person.script(COMMIT);
+    let path = person.home().join("serve.toml");
+    std::fs::write(&path, "listen = \"0.0.0.0:8473\"\n").expect("written");
+    let path = path.to_str().expect("UTF-8");
+    for args in [&["doctor"][..], &["doctor", "--config", path], &["config", "check", path]] {
+        let output = person.run(args);
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        assert!(output.stderr.contains("would be open to everyone"), "{}", output.snapshot());
+    }
+    std::fs::write(path, "listen = [1,\n").expect("written");
+    let output = person.run(&["config", "check", path]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("line "), "{}", output.snapshot());
+    assert!(!output.stderr.contains("\\n"), "{}", output.snapshot());
+    std::fs::write(path, "max_bottles = 2\n").expect("written");
+    let output = person.run(&["doctor"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("serve.toml: 0 repositories"), "{}", output.snapshot());
+}
+
+/// The command that is printed can be typed as it stands.
+#[test]
+fn a_path_with_blanks_is_quoted_in_the_command_that_is_printed() {
+    let Some(person) = Person::new() else { return };
+    let home = person.hermetic.root().join("a home");
+    let agents = home.join(".bot-bottle/agents");
+    std::fs::create_dir_all(&agents).expect("a folder");
+    let manifest = "provider = \"scripted\"\nscript = \"worker-script.txt\"\n";
+    std::fs::write(agents.join("worker.toml"), manifest).expect("written");
+    std::fs::write(agents.join("worker-script.txt"), COMMIT).expect("written");
+    let args = ["start", "worker", "--headless", "--prompt", "Do it.", "--backend", "bwrap"];
+    let mut command = person.command(&args);
+    let output = person.hermetic.run(command.env("HOME", &home));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let (_, fetch) = output.stdout.split_once("is kept; ").expect("a command");
+    let fetch = fetch
+        .lines()
+        .next()
+        .expect("a line")
+        .replace("[ROOT]", &person.hermetic.root().display().to_string());
+    let mut shell = person.hermetic.command("sh");
+    shell.arg("-c").arg(&fetch).current_dir(person.fork.checkout.dir());
+    person.hermetic.run_ok(&mut shell);
+}

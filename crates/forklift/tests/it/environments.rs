@@ -1,0 +1,149 @@
+//! Machines on which a run does not work, or works in another way: the reason and the remedy are said.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
+use testkit::hermetic::Hermetic;
+use testkit::repo::Fork;
+
+use crate::support::{MERGE, Person};
+
+/// What bubblewrap says where it may not work, and a part of the remedy.
+const REFUSED: [(&str, &str); 8] = [
+    ("bwrap: setting up uid map: Permission denied", "AppArmor"),
+    (
+        "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.",
+        "--security-opt seccomp=unconfined",
+    ),
+    (
+        "bwrap: No permissions to create a new namespace, likely because",
+        "unprivileged_userns_clone",
+    ),
+    ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "systempaths=unconfined"),
+    (
+        "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+        "user.max_user_namespaces",
+    ),
+    ("bwrap: The --size option is not permitted in setuid mode", "chmod u-s"),
+    ("bwrap: Unknown option --disable-userns", "0.8.0 or newer"),
+    ("bwrap: execvp /harness-state/run/bottle-guest: Permission denied", "noexec"),
+];
+
+/// A person whose bubblewrap fails with this sentence.
+fn refused(sentence: &str) -> Person {
+    let hermetic = Hermetic::new().with_refused_bwrap(sentence);
+    let fork = Fork::new(&hermetic).clean_merge();
+    Person { hermetic, fork }
+}
+
+#[test]
+fn the_verdict_has_the_words_of_a_bubblewrap_that_is_refused_and_the_remedy() {
+    let (sentence, remedy) = REFUSED[0];
+    let person = refused(sentence);
+    let output = person.run(MERGE, &[]);
+    assert_eq!(output.status, Some(1), "{}", output.snapshot());
+    let verdict = output.stdout.lines().find(|line| line.starts_with("verdict"));
+    let verdict = verdict.unwrap_or_else(|| panic!("{}", output.snapshot()));
+    assert!(verdict.contains(&format!("the box never got ready: {sentence}; ")), "{verdict}");
+    assert!(verdict.contains(remedy), "{verdict}");
+    assert!(person.published().is_empty());
+}
+
+#[test]
+fn doctor_has_the_remedy_for_every_reason_that_was_seen() {
+    for (sentence, remedy) in REFUSED {
+        let person = refused(sentence);
+        let output = person.hermetic.run(&mut person.forklift(&["doctor", "--json"]));
+        assert_eq!(output.status, Some(2), "{}", output.snapshot());
+        let line = output.stdout.lines().next().expect("an event");
+        let event: Value = serde_json::from_str(line).expect("JSON");
+        let checks = event["checks"].as_array().expect("checks");
+        let tried = checks.iter().find(|check| check["name"] == "box").expect("a trial");
+        let words = tried["words"].as_str().expect("words");
+        assert_eq!(tried["state"], "bad", "{words}");
+        assert!(words.contains(sentence) && words.contains(remedy), "{words}");
+    }
+}
+
+/// A clean merge needs no box, so a machine without one is no obstacle.
+#[test]
+fn a_run_without_an_agent_needs_no_bubblewrap_that_works() {
+    let person = refused(REFUSED[0].0);
+    let output = person.hermetic.run(&mut person.alone(&[]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+}
+
+#[test]
+fn an_old_git_is_named_in_a_run_as_in_doctor() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic).clean_merge();
+    let hermetic = hermetic.with_program("git", "echo git version 2.30.2\n");
+    let person = Person { hermetic, fork };
+    let output = person.run(MERGE, &[]);
+    assert_ne!(output.status, Some(0), "{}", output.snapshot());
+    let sentence = "error: git 2.30 is too old: 2.38 or newer is needed";
+    assert!(output.stderr.contains(sentence), "{}", output.snapshot());
+    let mut command = person.command(MERGE, &[]);
+    let output = person.hermetic.run(command.env("PATH", person.hermetic.work()));
+    assert!(output.stderr.contains("git was not found on PATH"), "{}", output.snapshot());
+}
+
+#[test]
+fn a_path_that_is_not_utf_8_is_called_that() {
+    let Some(person) = Person::new() else { return };
+    let odd = person.hermetic.work().join(OsStr::from_bytes(b"d\xfcr"));
+    std::fs::rename(person.fork.checkout.dir(), &odd).expect("moved");
+    let mut command = person.command(MERGE, &[]);
+    let output = person.hermetic.run(command.current_dir(&odd));
+    assert_eq!(output.status, Some(1), "{}", output.snapshot());
+    assert!(output.stderr.contains("is not UTF-8"), "{}", output.snapshot());
+    assert_eq!(output.stderr.trim_end().lines().count(), 1, "{}", output.snapshot());
+}
+
+/// Hooks in a folder; each leaves a mark beside it.
+fn hooks(folder: &Path, status: u8) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    for name in ["pre-receive", "update", "post-receive", "reference-transaction", "pre-push"] {
+        let path = folder.join(name);
+        let script = format!("#!/bin/sh\ntouch \"{}.ran\"\nexit {status}\n", path.display());
+        std::fs::write(&path, script).expect("a hook");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("executable");
+    }
+}
+
+#[test]
+fn the_users_own_hooks_do_not_run_on_publishing_and_those_of_origin_do() {
+    let Some(person) = Person::new() else { return };
+    let mine = person.hermetic.home().join("hooks of mine");
+    hooks(&mine, 1);
+    let config = format!("[core]\n\thooksPath = {}\n", mine.display());
+    std::fs::write(person.hermetic.home().join(".gitconfig"), config).expect("a setting");
+    let own = person.fork.origin.git_dir().join("hooks");
+    hooks(&own, 0);
+    let output = person.run(MERGE, &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.published().len(), 1, "{}", output.snapshot());
+    let ran = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut ran: Vec<String> = names.filter(|name| name.ends_with(".ran")).collect();
+        ran.sort();
+        ran
+    };
+    assert_eq!(ran(&mine), [""; 0], "the user's hooks");
+    let expected =
+        ["post-receive.ran", "pre-receive.ran", "reference-transaction.ran", "update.ran"];
+    assert_eq!(ran(&own), expected, "origin's own");
+}
+
+#[test]
+fn a_demo_without_a_temporary_folder_names_the_variable() {
+    let hermetic = Hermetic::new();
+    let mut command = hermetic.command(env!("CARGO_BIN_EXE_forklift"));
+    let output = hermetic.run(command.arg("demo").env("TMPDIR", "/nonexistent"));
+    assert_eq!(output.status, Some(1), "{}", output.snapshot());
+    assert!(output.stderr.contains("set TMPDIR"), "{}", output.snapshot());
+}
