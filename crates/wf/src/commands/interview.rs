@@ -75,6 +75,11 @@ impl InterviewArgs {
 pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let asker = Asker::new(args)?;
     asker.greet(app);
+    let path = args.repo_path.as_deref().unwrap_or(&app.here);
+    if path.to_str().is_none() {
+        let message = format!("the path {} is not UTF-8; move the repository", path.display());
+        return Err(Failure::usage(message));
+    }
     let here = app.here.display().to_string();
     let typed = args.repo_path.as_ref().map(|path| path.display().to_string());
     let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;

@@ -101,6 +101,13 @@ pub(crate) async fn find_repo(path: &Path, here: &Path) -> WfResult<FoundRepo> {
     let product = WorktreeRepo::discover(&path).await.or_exit(WfExit::Config)?;
     let root = product.user().toplevel().map(Path::to_path_buf);
     let root = root.ok_or_else(|| Failure::usage(format!("{} has no checkout", path.display())))?;
+    // Found here and not when the file is written, so that the message can name the folder.
+    EnvFile::default().set("REPO_PATH", &root.display().to_string()).map_err(|error| {
+        Failure::usage(format!(
+            "{error} from the folder's name, {}: rename the folder",
+            root.display()
+        ))
+    })?;
     Ok(FoundRepo { path: root, product })
 }
 
@@ -146,6 +153,7 @@ pub(crate) fn register(app: &App, project: &Project, workflow: &Workflow) -> WfR
     let dir = workflow.project_dir(project.name.as_str());
     let path = dir.join(PROJECT_ENV);
     let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
+    refuse_other_repo(&file, project)?;
     write_project(&mut file, project).map_err(DiskError::in_file(&path))?;
     make_dir(&dir.join("workstreams"))?;
     save(&path, file.to_string().as_bytes())?;
@@ -158,6 +166,24 @@ pub(crate) fn register(app: &App, project: &Project, workflow: &Workflow) -> WfR
         ));
     }
     Ok(dir)
+}
+
+/// Refuses a name that belongs to another repository: its paths would be lost. A repository that is gone has lost its
+/// claim, so that one that was moved can be registered again.
+fn refuse_other_repo(file: &EnvFile, project: &Project) -> WfResult<()> {
+    let Some(known) = file.get("REPO_PATH").map(PathBuf::from) else { return Ok(()) };
+    let (Ok(known), Ok(this)) = (known.canonicalize(), project.repo.canonicalize()) else {
+        return Ok(());
+    };
+    match known == this {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "the project name '{name}' belongs to {}; choose another name for {}: wf interview --name NAME",
+            known.display(),
+            this.display(),
+            name = project.name,
+        ))),
+    }
 }
 
 fn list(app: &App) -> Outcome {
