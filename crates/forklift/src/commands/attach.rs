@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use engine::run::Phase;
 use host::signal::cancel_on_signals;
 use shell::Ui;
 
@@ -37,7 +38,9 @@ pub(crate) struct AttachArgs {
 
 pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs, here: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let dir = args.run.find(&places, here)?;
+    // Without a name, the one that has something left to do.
+    let open = args.run.find_where(&places, here, |meta| meta.phase != Phase::Closed);
+    let dir = open.or_else(|_none| args.run.find(&places, here))?;
     let meta = ForkRunRecord::load(&dir).or_machine()?;
     if dir.is_closed() {
         let verdict = final_verdict(&meta);

@@ -54,9 +54,8 @@ pub(super) async fn advance_stoppable(run: ForkRun<'_>) -> Outcome {
     let (cancel, id) = (run.run.cancel.clone(), run.run.dir.id().clone());
     match (advance(run).await, cancel.reason()) {
         (Err(_), Some(reason)) => {
-            let text = format!("stopped: {reason}; {id} is not finished");
-            let remedy = format!("continue it with: forklift attach {id}");
-            Err(Failure::new(stop_status(&reason), text).with_remedy(remedy))
+            let text = format!("stopped: {reason}; continue it with: forklift attach {id}");
+            Err(Failure::new(stop_status(&reason), text))
         }
         (outcome, _) => outcome,
     }

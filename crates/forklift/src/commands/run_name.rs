@@ -31,7 +31,7 @@ impl RunNameArgs {
         self.find_where(places, directory, |_| true)
     }
 
-    /// The same; without a name, the newest one that `counts`.
+    /// The same; without a name, the newest one that `counts`. `last` is the newest one, whatever it is.
     pub(crate) fn find_where(
         &self,
         places: &ForkliftDirs,
@@ -40,8 +40,7 @@ impl RunNameArgs {
     ) -> Result<RunDir, Failure> {
         let name = self.run.as_deref();
         if let Some(name) = name.filter(|name| *name != LAST) {
-            let found = run_dir::find(&places.runs, name).or_usage();
-            return found.map_err(|failure| failure.with_remedy("see: forklift runs"));
+            return run_dir::find(&places.runs, name).or_usage();
         }
         let here = fork_directory(directory)?;
         let fork = block_on(find_repo(&here));
@@ -49,18 +48,19 @@ impl RunNameArgs {
             (Ok(repo), _) => Some(repo.toplevel().unwrap_or(repo.common_dir())),
             (Err(_), Some(_)) => None,
             (Err(_), None) => {
-                let text = format!("{} is not inside a fork; name a run", here.display());
-                return Err(Failure::usage(text).with_remedy("see: forklift runs"));
+                let here = here.display();
+                let text = format!("{here} is not inside a fork; name a run (see: forklift runs)");
+                return Err(Failure::usage(text));
             }
         };
         let is_wanted = |dir: &RunDir| {
             let record = ForkRunRecord::load(dir);
-            record.is_ok_and(|it| fork.is_none_or(|fork| it.fork.path == fork) && counts(&it))
+            record.is_ok_and(|it| {
+                fork.is_none_or(|fork| it.fork.path == fork) && (name.is_some() || counts(&it))
+            })
         };
         let newest = run_dir::list(&places.runs).or_machine()?.into_iter().find(is_wanted);
-        newest.ok_or_else(|| {
-            Failure::usage("this fork has no such run").with_remedy("see: forklift runs")
-        })
+        newest.ok_or_else(|| Failure::usage("this fork has no such run; see: forklift runs"))
     }
 }
 

@@ -220,8 +220,8 @@ pub(crate) async fn known_default_branch(
 
 /// A remote that could not be fetched, in the words of git or of the server.
 fn cannot_fetch(remote: &RemoteName, error: &GitError) -> Failure {
-    let text = format!("cannot fetch {remote}: {}", error.reason());
-    Failure::new(ForkliftExit::Machine, text).with_remedy(format!("try: git fetch {remote}"))
+    let text = format!("cannot fetch {remote}: {}; try: git fetch {remote}", error.reason());
+    Failure::new(ForkliftExit::Machine, text)
 }
 
 /// The URL of a remote, after the user's `insteadOf` rules.

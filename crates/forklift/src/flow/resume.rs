@@ -49,7 +49,8 @@ impl EarlierRun {
             )));
         }
         let verdict = meta.verdict.clone().unwrap_or(Verdict::UpToDate);
-        if final_status(&meta) == ForkliftExit::PublishFailed {
+        let is_held_back = meta.publication.as_ref().is_some_and(|sent| !sent.is_published());
+        if final_status(&meta) == ForkliftExit::PublishFailed || is_held_back {
             return Err(Failure::usage(format!(
                 "{id} reached its target and was not published; publish it with: forklift publish {id}"
             )));

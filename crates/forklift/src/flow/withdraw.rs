@@ -32,8 +32,8 @@ pub(crate) async fn create_withdraw_run(
     let StoredRun { dir, meta } = run;
     let sent = meta.publication.as_ref().filter(|sent| sent.pushed);
     let Some(sent) = sent else {
-        let text = format!("{} published nothing that could be withdrawn", dir.id());
-        return Err(Failure::usage(text).with_remedy("see: forklift runs"));
+        let text = format!("{} published nothing to withdraw; see: forklift runs", dir.id());
+        return Err(Failure::usage(text));
     };
     let new = RunDir::create(&places.runs, &project_of(&meta.fork.path), host::clock::now());
     let new = new.or_machine()?;

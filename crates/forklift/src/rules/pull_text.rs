@@ -53,9 +53,10 @@ pub(crate) struct ForkPullFacts<'a> {
 pub(crate) fn render_pull(facts: &ForkPullFacts<'_>) -> NewPull {
     let ForkPullFacts { record, head, incoming, .. } = *facts;
     let branch = &record.fork.branch;
+    let theirs = record.fork.upstream_branch();
     let what = match &record.settings.target {
         Target::Tip => {
-            format!("{} at {}", inert_line(branch.as_str()), record.pins.upstream.short())
+            format!("{} at {}", inert_line(theirs.as_str()), record.pins.upstream.short())
         }
         Target::LatestTag | Target::Named(_) => inert_line(&cut(&record.settings.target_name)),
     };

@@ -1,11 +1,13 @@
 //! Words and statuses: what to type next, what is in the way, progress, signals, lists.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use testkit::fake_forge::FakeGitea;
 use testkit::repo::Fork;
+use testkit::screen::Screen;
 use testkit::wait::wait_until;
 
 use crate::crash::killed_at;
@@ -42,7 +44,7 @@ fn a_remote_that_is_away_is_named_without_the_options_of_git() {
     let error = output.stderr.lines().find(|line| line.starts_with("error")).expect("an error");
     assert!(error.starts_with("error: cannot fetch upstream: '/no/such/upstream.git'"), "{error}");
     assert!(!error.contains("--"), "{error}");
-    assert!(output.stderr.contains("hint: try: git fetch upstream"), "{}", output.stderr);
+    assert!(error.ends_with("; try: git fetch upstream"), "{error}");
 }
 
 #[test]
@@ -129,32 +131,36 @@ fn the_status_shows_every_fork_and_what_to_do_next() {
     assert_eq!(rows[1]["behind"], 1, "{rows}");
 }
 
-/// Puts a git before the real one that hangs at one of its commands, and returns its folder and the file that it makes then.
-fn hanging_git(person: &Person, word: &str) -> (PathBuf, PathBuf) {
+/// Puts a git before the real one that does something first at one of its commands. Returns its folder.
+fn git_that(person: &Person, word: &str, act: &str) -> PathBuf {
     let folder = person.hermetic.root().join("slow");
-    let reached = person.hermetic.root().join("reached");
     std::fs::create_dir_all(&folder).expect("made");
     let git = person.hermetic.command("sh").args(["-c", "command -v git"]).output().expect("sh");
     let git = String::from_utf8(git.stdout).expect("UTF-8");
     let text = format!(
-        "#!/bin/sh\nfor word; do [ \"$word\" = {word} ] && {{ : > '{}'; exec sleep 600; }}; done\nexec {} \"$@\"\n",
-        reached.display(),
+        "#!/bin/sh\nfor word; do if [ \"$word\" = {word} ]; then {act}; fi; done\nexec {} \"$@\"\n",
         git.trim()
     );
     let path = folder.join("git");
     std::fs::write(&path, text).expect("written");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("set");
-    (folder, reached)
+    folder
+}
+
+fn in_path(mut command: Command, folder: &Path) -> Command {
+    let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, it)| it);
+    let path = format!("{}:{}", folder.display(), path.expect("a path").to_string_lossy());
+    command.env("PATH", path);
+    command
 }
 
 /// Starts a run that hangs at a command of git and sends it a signal there.
 fn stopped_at(person: &Person, word: &str, signal: &str) -> (Option<i32>, String) {
-    let (folder, reached) = hanging_git(person, word);
-    let mut command = person.alone(&[]);
-    let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, it)| it);
-    let path = format!("{}:{}", folder.display(), path.expect("a path").to_string_lossy());
-    command.env("PATH", path).stdout(Stdio::null()).stderr(Stdio::piped());
-    let child: Child = command.spawn().expect("forklift starts");
+    let reached = person.hermetic.root().join("reached");
+    let folder = git_that(person, word, &format!(": > '{}'; exec sleep 600", reached.display()));
+    let mut command = in_path(person.alone(&[]), &folder);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().expect("forklift starts");
     wait_until("the hanging git", || reached.exists());
     let pid = child.id().to_string();
     person.hermetic.run_ok(person.hermetic.command("kill").args([signal, &pid]));
@@ -191,4 +197,36 @@ fn a_stopped_agent_has_the_status_of_the_signal_also_later() {
     let output = forklift(&person, &["attach"]);
     assert_eq!(output.status, Some(130), "{}", output.snapshot());
     assert!(output.stdout.contains("next        forklift resume "), "{}", output.stdout);
+}
+
+#[test]
+fn a_list_fits_the_window_and_is_one_line_for_a_program() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(person.hermetic.run(&mut person.alone(&[])).status, Some(0));
+    let line = format!("stty cols 40; {} runs; cat", env!("CARGO_BIN_EXE_forklift"));
+    let dir = person.fork.checkout.dir();
+    let Some(screen) = Screen::start(&person.hermetic, dir, &["sh", "-c", &line]) else { return };
+    let text = screen.shows("verified");
+    assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+    let listed = forklift(&person, &["runs"]);
+    assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);
+    let run = name_of(&person.only_run());
+    assert!(listed.stdout.contains(&format!("forklift/{run}")), "{}", listed.stdout);
+}
+
+#[test]
+fn a_step_that_takes_long_says_so_where_there_is_no_terminal() {
+    let Some(person) = Person::new() else { return };
+    let gate = person.hermetic.root().join("gate");
+    let wait = format!("until [ -e '{}' ]; do sleep 0.05; done", gate.display());
+    let folder = git_that(&person, "fetch", &wait);
+    let mut command = in_path(person.alone(&[]), &folder);
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("forklift starts");
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut lines = stderr.lines().map(|line| line.expect("UTF-8"));
+    assert!(lines.any(|line| line.contains("still fetching, ")), "it said nothing");
+    std::fs::write(&gate, "").expect("opened");
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");
 }

@@ -119,8 +119,8 @@ fn without_a_token_the_person_is_told_what_to_set() {
     let Some(person) = Person::new() else { return };
     let forge = FakeGitea::start();
     let output = on_forge(&person, &forge, None);
-    assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stderr.contains("FORKLIFT_TOKEN"), "{}", output.stderr);
+    assert_eq!(output.status, Some(7), "{}", output.snapshot());
+    assert!(output.stdout.contains("FORKLIFT_TOKEN"), "{}", output.stdout);
     assert_eq!(forge.pulls().len(), 0);
 }
 

@@ -158,11 +158,11 @@ fn a_person_who_will_not_wait_for_the_other_forklift_can_leave() {
         person.hermetic.run_ok(kill.args(["-INT", &id.to_string()]));
     };
     stop(second.id());
-    assert_eq!(second.wait().expect("it ends").code(), Some(1));
+    assert_eq!(second.wait().expect("it ends").code(), Some(130));
     let line = said.next().expect("a line").expect("text");
     assert!(line.starts_with("error: stopped"), "{line}");
     stop(first.id());
-    assert_eq!(first.wait().expect("it ends").code(), Some(1));
+    assert_eq!(first.wait().expect("it ends").code(), Some(130));
     assert_eq!(person.runs().len(), 1);
 }
 

@@ -2,6 +2,7 @@
 
 use testkit::fake_forge::{FakeGitea, TOKEN};
 use testkit::hermetic::Output;
+use testkit::screen::Screen;
 
 use crate::support::{Person, field_of, name_of};
 
@@ -106,4 +107,21 @@ fn what_was_withdrawn_is_made_again_by_the_next_run() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.published().len(), 1);
     assert_eq!(forge.pulls().iter().filter(|pull| pull.open).count(), 1);
+}
+
+#[test]
+fn on_a_terminal_it_asks_first() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(person.hermetic.run(&mut person.alone(&[])).status, Some(0));
+    let line = format!("{} withdraw; cat", env!("CARGO_BIN_EXE_forklift"));
+    for (key, words, left) in [("n", "nothing was withdrawn", 1), ("y", "deleted on origin", 0)] {
+        let dir = person.fork.checkout.dir();
+        let Some(screen) = Screen::start(&person.hermetic, dir, &["sh", "-c", &line]) else {
+            return;
+        };
+        screen.shows("[y/N]");
+        screen.press(&[key, "Enter"]);
+        screen.shows(words);
+        assert_eq!(person.published().len(), left);
+    }
 }
