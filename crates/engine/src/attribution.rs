@@ -62,14 +62,16 @@ impl Attribution {
         for commit in commits.iter().rev() {
             let parents = map_parents(commit, &written);
             let by_agent = is_agent(&commit.committer);
+            // A commit of one of the sides that was made again keeps its author and its message.
+            let is_own = by_agent && is_agent(&commit.author);
             if !by_agent && parents == commit.parents {
                 continue;
             }
             let change = CommitChange {
                 parents: &parents,
-                author: is_agent(&commit.author).then_some(&user),
+                author: is_own.then_some(&user),
                 committer: by_agent.then_some(&user),
-                trailers: if by_agent { &trailers } else { &[] },
+                trailers: if is_own { &trailers } else { &[] },
             };
             written.insert(&commit.sha, repo.rewrite_commit(&commit.sha, change).await?);
         }

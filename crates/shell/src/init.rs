@@ -39,12 +39,12 @@ pub struct InitArgs {
 
 /// Source of the answers that no flag gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asker {
+pub enum InitAsker {
     Person,
     Defaults,
 }
 
-impl Asker {
+impl InitAsker {
     /// Asks on a terminal, unless the user wants no questions.
     pub fn new<S: ExitStatus>(program: &str, yes: bool) -> Result<Self, Failure<S>> {
         if yes {
@@ -103,7 +103,7 @@ pub fn init_shared<S: ExitStatus>(
     ui: &Ui,
     program: &'static str,
     args: &InitArgs,
-    asker: Asker,
+    asker: InitAsker,
     (agents, forge): (&Path, Option<&str>),
 ) -> Result<(), Failure<S>> {
     let config = Config::load().or_exit(S::USAGE)?;
@@ -145,7 +145,7 @@ pub fn init_shared<S: ExitStatus>(
 fn ask_agent<S: ExitStatus>(
     config: &Config,
     args: &InitArgs,
-    asker: Asker,
+    asker: InitAsker,
     agents: &Path,
 ) -> Result<String, Failure<S>> {
     if let Some(name) = &args.provider {

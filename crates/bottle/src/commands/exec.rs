@@ -56,7 +56,7 @@ pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
             access: if lock.is_some() { MountAccess::ReadWrite } else { MountAccess::ReadOnly },
             harness_state: bottle.harness_state(),
             user: BoxUser::of_caller(),
-            limits: box_limits(&manifest.limits),
+            limits: box_limits(&manifest.limits)?,
             deadline_secs: LIMIT_SECS,
         };
         let launcher = Launcher::of_this_program(record.backend, Vec::new()).or_general()?;

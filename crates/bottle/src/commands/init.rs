@@ -4,7 +4,7 @@ use clap::Args;
 use model::exit::BottleExit;
 use shell::Ui;
 use shell::config::Config;
-use shell::init::{Asker, InitArgs, init_shared};
+use shell::init::{InitArgs, InitAsker, init_shared};
 
 use crate::exit::{OrExit, OrGeneral, Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
@@ -30,7 +30,7 @@ pub(crate) struct BottleInitArgs {
 
 pub(crate) fn cmd_init(ui: &Ui, args: &BottleInitArgs) -> Outcome {
     let home = Home::from_env()?;
-    let asker = Asker::new("bot-bottle", args.shared.yes)?;
+    let asker = InitAsker::new("bot-bottle", args.shared.yes)?;
     let to = (home.programs.as_path(), args.forge.as_deref());
     init_shared::<BottleExit>(ui, "bot-bottle", &args.shared, asker, to)?;
     let shared = Config::load().or_exit(BottleExit::Usage)?;

@@ -91,15 +91,16 @@ fn key_location(manifest: &AgentManifest) -> Option<KeyLocation> {
     file.or_else(command).or_else(|| server.key_env.clone().map(KeyLocation::Variable))
 }
 
-pub(crate) fn box_limits(table: &LimitsTable) -> BoxLimits {
-    let usual = BoxLimits::default();
-    BoxLimits {
+/// Limits of a box: the manifest's, else those of the shared configuration.
+pub(crate) fn box_limits(table: &LimitsTable) -> Result<BoxLimits, Failure> {
+    let usual = Config::load().or_exit(BottleExit::Usage)?.box_limits();
+    Ok(BoxLimits {
         memory_bytes: table.memory_mb.map_or(usual.memory_bytes, |mb| mb * MIB),
         workspace_bytes: table.disk_mb.map_or(usual.workspace_bytes, |mb| mb * MIB),
         pids: table.processes.unwrap_or(usual.pids),
         cpu_percent: table.cpu_percent.unwrap_or(usual.cpu_percent),
         ..usual
-    }
+    })
 }
 
 /// The file system that a box of this bottle sees.

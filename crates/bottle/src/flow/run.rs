@@ -66,7 +66,7 @@ impl<'a> BottleRun<'a> {
             root: root_of(part.backend, &part.bottle),
             workspace: bottle.workspace(),
             harness_state: bottle.harness_state(),
-            limits: box_limits(&part.manifest.limits),
+            limits: box_limits(&part.manifest.limits)?,
             agent_secs: part.manifest.limits.timeout_secs,
         };
         let secrets: Vec<_> = access.iter().map(|access| access.token.clone()).collect();

@@ -8,7 +8,7 @@ use host::git::UserRepo;
 use model::exit::ForkliftExit;
 use model::id::RemoteName;
 use shell::Ui;
-use shell::init::{Asker, InitArgs, init_shared};
+use shell::init::{InitArgs, InitAsker, init_shared};
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -53,7 +53,7 @@ What it changes and why, and what an update from upstream must not lose.
 
 pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let asker = Asker::new("forklift", args.shared.yes)?;
+    let asker = InitAsker::new("forklift", args.shared.yes)?;
     let forge = block_on(prepare_fork(ui, args, asker))?;
     let to = (places.agents.as_path(), forge.as_deref());
     init_shared::<ForkliftExit>(ui, "forklift", &args.shared, asker, to)?;
@@ -65,7 +65,7 @@ pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs) -> Outcome {
 async fn prepare_fork(
     ui: &Ui,
     args: &ForkInitArgs,
-    asker: Asker,
+    asker: InitAsker,
 ) -> Result<Option<String>, Failure> {
     let directory = match &args.directory {
         Some(directory) => directory.clone(),
@@ -94,7 +94,7 @@ async fn add_upstream(
     repo: &UserRepo,
     upstream: &RemoteName,
     args: &ForkInitArgs,
-    asker: Asker,
+    asker: InitAsker,
 ) -> Result<String, Failure> {
     if let Some(url) = repo.remote_url(upstream).await.or_machine()? {
         return match &args.upstream {

@@ -5,12 +5,12 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::key::{Key, split};
-use super::{Config, ConfigError, parse, path_of_user, read};
+use super::{Config, ConfigFileError, parse, path_of_user, read};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] ConfigFileError),
     #[error("there is no key '{name}'; the keys are listed by: {program} config list")]
     UnknownKey { name: String, program: &'static str },
     #[error("{name} cannot be '{value}': {rule}")]

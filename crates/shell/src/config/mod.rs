@@ -104,7 +104,7 @@ pub struct IdentityEntry {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub enum ConfigFileError {
     #[error(transparent)]
     Home(#[from] host::dirs::NoHome),
     #[error("could not read {path}", path = path.display())]
@@ -119,7 +119,7 @@ pub enum ConfigError {
 
 impl Config {
     /// Loads the file of this user, which may be missing, and the environment.
-    pub fn load() -> Result<Self, ConfigError> {
+    pub fn load() -> Result<Self, ConfigFileError> {
         let path = path_of_user()?;
         let text = read(&path)?;
         parse(&path, &text, host::env::var)
@@ -167,7 +167,7 @@ impl AgentEntry {
 }
 
 /// Path of the file: `BOTTLEWORKS_CONFIG`, or the usual one below `XDG_CONFIG_HOME`.
-pub(crate) fn path_of_user() -> Result<PathBuf, ConfigError> {
+pub(crate) fn path_of_user() -> Result<PathBuf, ConfigFileError> {
     match host::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty()) {
         Some(path) => Ok(PathBuf::from(path)),
         None => Ok(Dirs::from_env()?.config_home().join("bottleworks/config.toml")),
@@ -175,11 +175,11 @@ pub(crate) fn path_of_user() -> Result<PathBuf, ConfigError> {
 }
 
 /// Text of the file; empty if there is none.
-fn read(path: &Path) -> Result<String, ConfigError> {
+fn read(path: &Path) -> Result<String, ConfigFileError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(source) => Err(ConfigError::Read { path: path.to_path_buf(), source }),
+        Err(source) => Err(ConfigFileError::Read { path: path.to_path_buf(), source }),
     }
 }
 
@@ -188,12 +188,12 @@ fn parse(
     path: &Path,
     text: &str,
     lookup: impl Fn(&str) -> Option<String>,
-) -> Result<Config, ConfigError> {
+) -> Result<Config, ConfigFileError> {
     let malformed = |error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = text[..start].matches('\n').count() + 1;
         let what = error.message().to_owned();
-        ConfigError::Malformed { path: path.to_path_buf(), line, what }
+        ConfigFileError::Malformed { path: path.to_path_buf(), line, what }
     };
     let config: Config = toml::from_str(text).map_err(malformed)?;
     check(path, &config)?;
@@ -201,7 +201,8 @@ fn parse(
     let mut is_changed = false;
     for key in KEYS {
         let Some((variable, value)) = key.find_variable(&lookup) else { continue };
-        let wrong = |rule: String| ConfigError::Variable { variable, value: value.clone(), rule };
+        let wrong =
+            |rule: String| ConfigFileError::Variable { variable, value: value.clone(), rule };
         insert(&mut table, key.name, key.kind.parse(&value).map_err(wrong)?);
         is_changed = true;
     }
@@ -212,9 +213,9 @@ fn parse(
 }
 
 /// Checks what the types do not say.
-fn check(path: &Path, config: &Config) -> Result<(), ConfigError> {
+fn check(path: &Path, config: &Config) -> Result<(), ConfigFileError> {
     let wrong = |key: String, rule: &str| {
-        Err(ConfigError::Value { path: path.to_path_buf(), key, rule: rule.to_owned() })
+        Err(ConfigFileError::Value { path: path.to_path_buf(), key, rule: rule.to_owned() })
     };
     for (name, entry) in &config.agents {
         let at = |key: &str| format!("agents.{name}.{key}");

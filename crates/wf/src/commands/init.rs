@@ -2,7 +2,7 @@
 
 use clap::Args;
 use host::dirs::Dirs;
-use shell::init::{Asker, InitArgs, init_shared};
+use shell::init::{InitArgs, InitAsker, init_shared};
 
 use super::App;
 use super::interview::{InterviewArgs, cmd_interview};
@@ -27,7 +27,7 @@ pub(crate) struct WfInitArgs {
 }
 
 pub(crate) async fn cmd_init(app: &App, args: &WfInitArgs) -> Outcome {
-    let asker = Asker::new("wf", args.shared.yes)?;
+    let asker = InitAsker::new("wf", args.shared.yes)?;
     let agents = Dirs::from_env().or_exit(WfExit::Config)?.data_home().join("bottleworks/agents");
     init_shared::<WfExit>(&app.ui, "wf", &args.shared, asker, (&agents, args.forge.as_deref()))?;
     cmd_interview(app, &InterviewArgs::of_init(args.name.clone())).await
