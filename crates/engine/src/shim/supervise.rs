@@ -185,7 +185,7 @@ impl Watched {
         }
         let message = match &self.report {
             Some(_) => None,
-            None => first_message(&stderr),
+            None => first_message(&box_dir.stderr()),
         };
         Ok(judge(cause, &box_exit, self.report.as_ref(), message.as_deref()))
     }
