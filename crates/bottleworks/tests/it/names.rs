@@ -73,7 +73,41 @@ fn packages_get_a_page_for_every_subcommand_and_completions() {
 fn bare_it_says_what_it_is() {
     let hermetic = Hermetic::new();
     let output = run(&hermetic, Path::new(PROGRAM), &["--help"]);
-    insta::assert_snapshot!(output.stdout, @"");
+    insta::assert_snapshot!(output.stdout, @r#"
+    All of Bottleworks in one program: forklift, wf and bot-bottle
+
+    It does the work of the command whose name it is called by. `bottleworks link` makes the three
+    names.
+
+    Usage: bottleworks [OPTIONS] <COMMAND>
+
+    Commands:
+      link         Make links named forklift, wf and bot-bottle to this program
+      share        Write manual pages and completions of the three commands below a folder, as in
+                   /usr/share
+      completions  Print completions for a shell
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Commands in this program, under their own names or as its first word:
+      forklift    bring a fork up to date with its upstream
+      wf          take planned work through micro-commits, with people at the gates
+      bot-bottle  turn an issue into a pull request
+
+    `bottleworks wf list` is `wf list`. Each has a demo: forklift demo, wf demo, bot-bottle demo
+    "#);
 }
 
 /// A run starts this program again as shim and sidecar, under its own name.

@@ -35,6 +35,7 @@ fn help_of_bot_bottle() {
       hook         Webhooks: how a forge reports to `bot-bottle serve`
       key          The key that signs statements about runs
       provenance   What a run was: agent, timing, operations, scans, commits; and whether that is true
+      demo         Turn an issue into a pull request, without a model and without a forge
       completions  Print completions for a shell
       man          Print the manual page
       help         Print this message or the help of the given subcommand(s)
