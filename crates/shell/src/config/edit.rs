@@ -100,7 +100,13 @@ fn edit(
             if let (Some(new), Some(decor)) = (new.as_value_mut(), decor) {
                 *new.decor_mut() = decor;
             }
-            table.insert(last, new);
+            // A new key would lose the comment before the old one.
+            match table.get_mut(last) {
+                Some(item) => *item = new,
+                None => {
+                    table.insert(last, new);
+                }
+            }
         }
     }
     Ok(document.to_string())

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use host::dirs::Dirs;
+use shell::config::Config;
 use shell::init::{InitArgs, InitAsker, init_shared};
 
 use super::App;
@@ -30,5 +31,8 @@ pub(crate) async fn cmd_init(app: &App, args: &WfInitArgs) -> Outcome {
     let asker = InitAsker::new("wf", args.shared.yes)?;
     let agents = Dirs::from_env().or_exit(WfExit::Config)?.data_home().join("bottleworks/agents");
     init_shared::<WfExit>(&app.ui, "wf", &args.shared, asker, (&agents, args.forge.as_deref()))?;
-    cmd_interview(app, &InterviewArgs::of_init(args.name.clone())).await
+    let shared = Config::load().or_exit(WfExit::Config)?;
+    let agent = shared.agent.as_deref().and_then(|name| shared.agent_options(name).ok());
+    let agent = agent.map(|options| options.provider);
+    cmd_interview(app, &InterviewArgs::of_init(args.name.clone(), agent)).await
 }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use agent::Provider;
 use clap::Args;
 use inquire::{Select, Text};
 use model::env_file::EnvFile;
@@ -62,12 +63,15 @@ pub(crate) struct InterviewArgs {
     /// Where raw requirements are, separated by blanks
     #[arg(long, value_name = "PATHS")]
     raw_requirements_paths: Option<String>,
+    /// The agent of all stages, unless an earlier profile names one; `wf init` asks for it.
+    #[arg(skip)]
+    agent: Option<Provider>,
 }
 
 impl InterviewArgs {
     /// No questions: what is there, and defaults.
-    pub(super) fn of_init(name: Option<String>) -> Self {
-        Self { non_interactive: true, name, ..Self::default() }
+    pub(super) fn of_init(name: Option<String>, agent: Option<Provider>) -> Self {
+        Self { non_interactive: true, name, agent, ..Self::default() }
     }
 }
 
@@ -182,6 +186,10 @@ fn ask_profile(
     let raw: Vec<&str> = raw.split([' ', ',']).filter(|path| !path.is_empty()).collect();
     raw.iter().try_for_each(|path| check_inside("RAW_REQUIREMENTS_PATHS", path))?;
     entries.push(("RAW_REQUIREMENTS_PATHS", raw.join(" ")));
+    for key in ["AGENT_IMPLEMENT", "AGENT_REVIEW"] {
+        let agent = args.agent.filter(|_| before.get(key).is_none());
+        entries.extend(agent.map(|agent| (key, agent.name().to_owned())));
+    }
     Ok(entries)
 }
 

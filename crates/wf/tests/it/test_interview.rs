@@ -45,6 +45,7 @@ fn init_registers_the_project_and_the_agent_and_changes_nothing_the_second_time(
     person.ok(&["init", "--yes", "--provider", "claude", "--key-command", "echo k"]);
     let profile = person.project_dir().join("project_profile.env");
     let first = read(&profile);
+    assert!(first.contains("AGENT_IMPLEMENT=claude\nAGENT_REVIEW=claude\n"), "{first}");
     person.ok(&["init", "--yes"]);
     assert_eq!(read(&profile), first);
     assert_eq!(person.ok(&["config", "get", "agent"]).trim(), "claude");
