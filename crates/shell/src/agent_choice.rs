@@ -126,7 +126,7 @@ impl AgentCandidate {
         self.program == ProgramState::Installed && self.key.is_ok()
     }
 
-    /// What has to be done before it can be started.
+    /// Steps that are left before it can be started; `None` if there are none.
     pub(crate) fn missing(&self) -> Option<String> {
         let install = (self.program != ProgramState::Installed)
             .then(|| format!("forklift agents install {}", self.name));

@@ -10,7 +10,7 @@ use super::{GitError, GitIdentity, SealedRepo};
 /// Time limit for reading or writing one object.
 const OBJECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// What changes in a commit that is written again.
+/// Change of a commit that is written again.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitChange<'a> {
     pub parents: &'a [Sha],
