@@ -174,8 +174,8 @@ impl ValueKind {
         match self {
             Self::Text => Ok(toml::Value::String(value.to_owned())),
             Self::Whole => {
-                let whole = value.parse::<u32>().map(i64::from);
-                whole.map(toml::Value::Integer).map_err(|_| "give a whole number".to_owned())
+                let whole = value.parse::<u32>().ok().map(i64::from);
+                whole.map(toml::Value::Integer).ok_or_else(|| "give a whole number".to_owned())
             }
             Self::Number => match value.parse::<f64>() {
                 Ok(value) if value.is_finite() && value >= 0.0 => Ok(toml::Value::Float(value)),

@@ -38,8 +38,8 @@ impl Config {
         older: &[&str],
     ) -> Result<Option<Secret>, SecretError> {
         let names = [FORGE_TOKEN_VARIABLE].into_iter().chain(older.iter().copied());
-        let values = names.filter_map(host::env::var).map(|value| value.trim().to_owned());
-        if let Some(token) = values.into_iter().find(|value| !value.is_empty()) {
+        let mut values = names.filter_map(host::env::var).map(|value| value.trim().to_owned());
+        if let Some(token) = values.find(|value| !value.is_empty()) {
             return Ok(Some(Secret::new(token)));
         }
         let entry = host.and_then(|host| Some((host, self.forges.get(host)?)));
