@@ -203,11 +203,11 @@ fn a_stopped_agent_has_the_status_of_the_signal_also_later() {
 fn a_list_fits_the_window_and_is_one_line_for_a_program() {
     let Some(person) = Person::new() else { return };
     assert_eq!(person.hermetic.run(&mut person.alone(&[])).status, Some(0));
-    let line = format!("stty cols 40; {} runs; cat", env!("CARGO_BIN_EXE_forklift"));
+    let line = format!("stty cols 60; {} runs; cat", env!("CARGO_BIN_EXE_forklift"));
     let dir = person.fork.checkout.dir();
     let Some(screen) = Screen::start(&person.hermetic, dir, &["sh", "-c", &line]) else { return };
     let text = screen.shows("verified");
-    assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
     let listed = forklift(&person, &["runs"]);
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);
     let run = name_of(&person.only_run());

@@ -138,7 +138,7 @@ fn help_teaches_and_version_answers() {
     let Some(person) = Person::new() else { return };
     let help = person.hermetic.run(&mut person.forklift(&["--help"]));
     assert_eq!(help.status, Some(0));
-    for word in ["upstream", "--timeout", "Exit status", "4  the agent is stuck"] {
+    for word in ["upstream", "--timeout", "Exit status", "4    the agent is stuck"] {
         assert!(help.stdout.contains(word), "{word} is not in the help");
     }
     let version = person.hermetic.run(&mut person.forklift(&["--version"]));
