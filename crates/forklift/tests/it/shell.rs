@@ -79,7 +79,7 @@ fn wrong_usage_is_an_event_for_scripts() {
     let cases = [
         (&["docter", "--json"][..], "unrecognized subcommand 'docter'"),
         (&["doctor", "--quite", "--json"], "unexpected argument '--quite' found"),
-        (&["show", "--json"], "the following required arguments were not provided: <RUN>"),
+        (&["completions", "--json"], "the following required arguments were not provided: <SHELL>"),
     ];
     for (args, text) in cases {
         let hermetic = Hermetic::new();
