@@ -75,7 +75,8 @@ fn lines_of_loss(path: &PathFacts) -> Option<usize> {
         (Some(fork), Some(result)) => fork.mode != result.mode,
         _ => false,
     };
-    if path.moved_to.is_some() || path.protected || is_other_kind {
+    let is_hidden = path.moved_to.is_some() && !path.moved_by_upstream;
+    if is_hidden || path.protected || is_other_kind {
         return None;
     }
     match &path.lines {
@@ -562,7 +563,9 @@ mod tests {
         let short = gone(LineEvidence::Whole(1));
         assert!(is_lost(PathFacts { protected: true, ..short.clone() }));
         let hidden = PathFacts { moved_to: Some(TreePath::new("new.txt")), ..short };
-        assert!(is_lost(PathFacts { result: entry("c"), ..hidden }));
+        let hidden = PathFacts { result: entry("c"), ..hidden };
+        assert!(is_lost(hidden.clone()));
+        assert!(!is_lost(PathFacts { moved_by_upstream: true, ..hidden }), "upstream's name");
         let back =
             PathFacts { lines: LineEvidence::Whole(10), ..path("old", ["a", "-", "a", "a"]) };
         assert!(!is_lost(back));
