@@ -47,7 +47,7 @@ enum BottleCommand {
     Apply(diff::ApplyArgs),
     Checkout(diff::CheckoutArgs),
     Exec(exec::ExecArgs),
-    Doctor(doctor::DoctorArgs),
+    Doctor(doctor::BottleDoctorArgs),
     /// Agents: who works, with which model, within which limits
     #[command(subcommand)]
     Agent(manifest::ManifestCommand),

@@ -12,15 +12,7 @@ pub struct Remedy {
 
 /// An AppArmor profile that lets bubblewrap make user namespaces, and how it is loaded.
 const APPARMOR_STEPS: &str = "\
-sudo tee /etc/apparmor.d/bwrap <<'PROFILE'
-abi <abi/4.0>,
-include <tunables/global>
-
-profile bwrap /usr/bin/bwrap flags=(unconfined) {
-  userns,
-  include if exists <local/bwrap>
-}
-PROFILE
+printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' 'profile bwrap /usr/bin/bwrap flags=(unconfined) {' '  userns,' '  include if exists <local/bwrap>' '}' | sudo tee /etc/apparmor.d/bwrap
 sudo apparmor_parser -r /etc/apparmor.d/bwrap
 ";
 

@@ -80,8 +80,13 @@ impl Shell {
         assert!(tried.contains(" ok ") && tried.contains("processes"), "{tried}");
         assert!(line("egress ").contains("403"), "{}", output.snapshot());
         assert!(line("disk ").contains("MiB free"), "{}", output.snapshot());
-        let left = std::fs::read_dir(self.hermetic.work()).expect("a folder").count();
-        assert_eq!(left, 0, "a trial leaves nothing behind");
+        for folder in
+            [self.hermetic.work(), self.hermetic.home(), self.hermetic.home().join(".local/state")]
+        {
+            let entries = std::fs::read_dir(&folder).expect("a folder").flatten();
+            let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            assert!(!names.any(|name| name.contains("trial")), "left in {}", folder.display());
+        }
     }
 
     fn doctor_names_the_remedy_for_a_bubblewrap_that_is_refused(&self) {

@@ -24,14 +24,14 @@ const SERVE_FILE: &str = "serve.toml";
 ///
 /// Ends with a status other than 0 if a run would fail, with the reason and the remedy.
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
+pub(crate) struct BottleDoctorArgs {
     /// The configuration of the server [default: serve.toml here or in ~/.bot-bottle, if there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 /// Reports the checks; fails if runs would fail here.
-pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
+pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     let home = Home::from_env()?;
     let (machine, forge, agents) = block_on(async {
         let forge = check_forge(&home).await;
@@ -75,7 +75,7 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &DoctorArgs) -> Outcome {
 }
 
 /// The server's file that was named, or one where people keep it.
-fn find_serve_file(args: &DoctorArgs, home: &Home) -> Option<PathBuf> {
+fn find_serve_file(args: &BottleDoctorArgs, home: &Home) -> Option<PathBuf> {
     let usual = [PathBuf::from(SERVE_FILE), home.root.join(SERVE_FILE)];
     args.config.clone().or_else(|| usual.into_iter().find(|path| path.is_file()))
 }

@@ -107,6 +107,7 @@ fn what_is_not_there_is_named() {
     assert_eq!(output.status, Some(125), "{}", output.snapshot());
     assert!(output.stderr.contains("bot-bottle agent new ghost"), "{}", output.stderr);
     assert_eq!(person.run(&["provenance", "show", "ghost"]).status, Some(3));
+    person.script(COMMIT);
     assert_eq!(person.run(&["doctor"]).status, Some(0));
 }
 

@@ -72,6 +72,7 @@ pub(super) async fn begin<'a>(
 ) -> Result<(ForkRun<'a>, FileLock), Failure> {
     let args = &args.with_config(&places.shared);
     let checked = async {
+        host::git::check_version().await.or_usage()?;
         let request = RunRequest::check(ui, args, places, earlier.is_some()).await?;
         let choice = choose_backend(request.backend, &args.image, &places.runs).await.or_usage()?;
         Ok((request, choice))

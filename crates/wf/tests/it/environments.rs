@@ -20,6 +20,7 @@ fn the_verdict_has_the_words_of_a_bubblewrap_that_is_refused_and_the_remedy() {
 fn doctor_fails_for_a_stage_whose_agent_cannot_be_started() {
     let Some(person) = person_with_one() else { return };
     person.ok(&["doctor"]);
-    person.profile("BOX_BACKEND=bwrap\nAGENT_IMPLEMENT=command\n");
-    person.refused(&["doctor"], 2, &["implement", "BAD"]);
+    let agents = "AGENT_IMPLEMENT=command\nAGENT_IMPLEMENT_CMD=no-such-program\nAGENT_REVIEW=scripted\nAGENT_REVIEW_SCRIPT=review.toml\n";
+    person.profile(&format!("BOX_BACKEND=bwrap\n{agents}"));
+    person.refused(&["doctor"], 2, &["implement", "BAD", "no-such-program"]);
 }

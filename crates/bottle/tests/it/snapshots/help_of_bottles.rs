@@ -24,7 +24,8 @@ fn help_of_bot_bottle() {
       list         List bottles
       logs         Show what the agent of the newest run printed
       exec         Run a command on a bottle's workspace, in a sealed box of its own; returns its status
-      doctor       Try what a run needs: git, a box, its egress and limits, agents, the forge, serve.toml
+      doctor       Try what a run needs: git, a box, its egress and limits, agents, the forge,
+                   serve.toml
       agent        Agents: who works, with which model, within which limits
       bottle       Bottles: what a box is made of
       orchestrate  Start and resume on behalf of a forge, from variables
