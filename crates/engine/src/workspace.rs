@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::file::FileError;
-use host::git::{ConflictStage, GitError, GitLog, RefName, SealedRepo, UserRepo, WorkspaceRepo};
+use host::git::{
+    ConflictStage, GitError, GitLog, RefName, SealedRepo, UserRepo, WorkspaceRepo, render_git,
+};
 use host::process::{ProcessError, RunLimits, run};
 use host::signal::Cancel;
-use model::command::{CommandExit, CommandSpec, render_command};
+use model::command::{CommandExit, CommandSpec};
 use model::id::{BranchName, IdError, Sha};
 use sandbox::spec::BoxUser;
 
@@ -212,14 +214,9 @@ pub fn refuse_incomplete(source: &UserRepo) -> Result<(), WorkspaceError> {
 fn complete_advice(marks: &[String]) -> String {
     let remote =
         marks.iter().find_map(|mark| mark.strip_prefix("remote.")?.strip_suffix(".promisor"));
-    let fetch = CommandSpec::new("git").args(["fetch", "--refetch", "--no-filter"]).args(remote);
-    let unset =
-        marks.iter().map(|mark| CommandSpec::new("git").args(["config", "--unset-all", mark]));
-    std::iter::once(fetch)
-        .chain(unset)
-        .map(|it| render_command(&it))
-        .collect::<Vec<_>>()
-        .join(" && ")
+    let fetch = ["fetch", "--refetch", "--no-filter"].into_iter().chain(remote);
+    let unset = marks.iter().map(|mark| render_git(["config", "--unset-all", mark]));
+    std::iter::once(render_git(fetch)).chain(unset).collect::<Vec<_>>().join(" && ")
 }
 
 fn refs(options: &WorkspaceOptions) -> Result<Vec<(RefName, Sha)>, IdError> {

@@ -1,7 +1,7 @@
 //! Remedies for the known reasons why a box does not start: what bubblewrap, a container engine or the guest says, and
 //! what helps. A table without effects; the engine appends the line to the reason, and `doctor` shows the steps.
 
-/// What helps against one reason.
+/// Remedy for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remedy {
     /// Part of a sentence, to stand behind the reason.

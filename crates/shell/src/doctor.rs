@@ -110,7 +110,7 @@ pub fn memory_text() -> String {
     format!("bwrap: {bwrap}; engines: limited by the kernel, in their control groups")
 }
 
-/// What a run on this machine would use.
+/// Backend, image and folders that a run on this machine would use.
 #[derive(Debug, Clone, Copy)]
 pub struct DoctorOptions<'a> {
     /// The backend that is asked for by name.

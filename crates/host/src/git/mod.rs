@@ -41,10 +41,11 @@ mod version;
 mod workspace;
 mod worktree_repo;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::command::{CommandExit, CommandRecord};
+use model::command::{CommandExit, CommandRecord, CommandSpec, render_command};
 use thiserror::Error;
 
 use crate::file::FileError;
@@ -121,6 +122,11 @@ pub enum GitError {
     Prepare { path: PathBuf, source: FileError },
     #[error("could not wait for the end of an earlier push")]
     EarlierPush(#[from] LockError),
+}
+
+/// Renders a git command for people to type, quoted where a shell needs it. Nothing is started.
+pub fn render_git(args: impl IntoIterator<Item = impl Into<OsString>>) -> String {
+    render_command(&CommandSpec::new("git").args(args))
 }
 
 fn shown_exit(exit: CommandExit) -> String {
