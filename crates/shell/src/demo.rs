@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use host::git::{GitError, ObjectFormat, SealedRepo};
+use host::git::{GitError, ObjectFormat, SealedRepo, check_version};
 use model::command::{CommandExit, CommandSpec, render_command};
 use model::exit::ExitStatus;
 use tempfile::TempDir;
@@ -76,8 +76,10 @@ impl DemoFolder {
     }
 }
 
-/// Makes a bare repository from a history in git's import language.
+/// Makes a bare repository from a history in git's import language. A git that is too old for runs is named here, before
+/// one of its answers is not understood.
 pub async fn make_repository(path: &Path, history: &str) -> Result<(), GitError> {
+    check_version().await?;
     let repo = SealedRepo::init_bare(path, ObjectFormat::Sha1).await?;
     repo.fast_import(history).await
 }
