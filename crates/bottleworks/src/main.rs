@@ -15,8 +15,11 @@ use crate::cli::BottleworksCli;
 static PROGRAM: Program =
     Program { name: MULTI_CALL, label_width: 11, json: JsonOutput::Documents };
 
+/// The main function of a command.
+type CommandMain = fn() -> ExitCode;
+
 /// The commands that this program is, by name.
-const COMMANDS: [(&str, fn() -> ExitCode); 3] =
+const COMMANDS: [(&str, CommandMain); 3] =
     [("forklift", forklift::main), ("wf", wf::main), ("bot-bottle", bottle::main)];
 
 fn main() -> ExitCode {

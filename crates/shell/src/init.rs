@@ -134,7 +134,8 @@ pub fn init_shared<S: ExitStatus>(
     ui.result("agent", &format!("{name}, {how} {}", path.display()));
     let config = Config::load().or_exit(S::USAGE)?;
     let candidates = observe_candidates(&config, agents, |_| {});
-    if let Some(missing) = candidates.iter().find(|it| it.name == name).and_then(|it| it.missing())
+    if let Some(missing) =
+        candidates.iter().find(|it| it.name == name).and_then(AgentCandidate::missing)
     {
         ui.result("next", &missing);
     }

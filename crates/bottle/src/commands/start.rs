@@ -61,7 +61,7 @@ pub(crate) struct StartArgs {
     #[arg(long, value_name = "REF")]
     base: Option<String>,
     /// Take the uncommitted changes of the checkout along, as one more commit; files that git ignores stay out
-    #[arg(long)]
+    #[arg(long, conflicts_with = "base")]
     with_changes: bool,
 }
 

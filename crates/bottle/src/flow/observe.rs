@@ -129,11 +129,6 @@ impl Source {
         request: &BaseRequest,
     ) -> Result<Base, Failure> {
         let named = request.base.as_deref();
-        if named.is_some() && request.with_changes {
-            return Err(Failure::usage(
-                "--with-changes takes the checkout as it is, so it goes with HEAD alone; leave --base out",
-            ));
-        }
         if let Some(branch) = named.and_then(|base| base.strip_prefix("origin/")) {
             let branch = BranchName::parse(branch).or_exit(BottleExit::Usage)?;
             return self.base_at_origin(ui, home, Some(branch)).await;

@@ -218,11 +218,10 @@ fn without_a_forge_the_commits_are_kept_and_can_be_fetched() {
     let Some(person) = Person::new() else { return };
     let output = person.start(COMMIT, &["--label", "plain"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    let line =
-        output.stdout.lines().find(|line| line.contains("git fetch")).expect("how").to_owned();
-    assert!(line.contains("refs/bottle/"), "{line}");
-    let name = line.split_whitespace().last().expect("a ref").to_owned();
-    let repo = person.last_run("plain").join("repo.git");
+    assert!(output.stdout.contains("bot-bottle checkout plain"), "{}", output.stdout);
+    let run = person.last_run("plain");
+    let id = run.file_name().expect("a name").to_str().expect("UTF-8");
+    let (name, repo) = (format!("refs/bottle/{id}/bot-bottle/plain"), run.join("repo.git"));
     person.fork.checkout.git(&["fetch", "--quiet", repo.to_str().expect("UTF-8"), &name]);
     let log = person.fork.checkout.git(&["log", "-1", "--format=%s", "FETCH_HEAD"]);
     assert_eq!(log, "do the work");

@@ -1,6 +1,5 @@
 //! The log of an agent as a person reads it: its messages, and its tool calls with their results, in place of its events.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use agent::{EventReader, Progress, Provider, ToolEnd, ToolKind, snippet};
@@ -58,11 +57,7 @@ impl LogText {
 
     /// Renders what has begun and not ended when the log ends.
     pub fn finish(&self) -> String {
-        self.reader.open_actions().fold(String::new(), |mut text, action| {
-            // Writing to a text cannot fail.
-            let _ = writeln!(text, "  {action} → did not end");
-            text
-        })
+        self.reader.open_actions().map(|action| format!("  {action} → did not end\n")).collect()
     }
 
     fn advance(&mut self, line: &str) {
@@ -90,7 +85,7 @@ fn render_end(end: &ToolEnd) -> String {
         text.push_str(&result);
     }
     if let Some(ms) = end.took_ms.filter(|ms| *ms >= SHORT_MS) {
-        let _ = write!(text, " ({})", render_duration(ms));
+        text.push_str(&format!(" ({})", render_duration(ms)));
     }
     text
 }

@@ -47,7 +47,7 @@ pub(super) struct Pump {
 }
 
 enum Sink {
-    Log(LogWriter),
+    Log(Box<LogWriter>),
     Exact { file: File, left: u64 },
 }
 
@@ -63,7 +63,7 @@ impl Pump {
             BoxOutput::Log { cap } => {
                 let log = LogWriter::new(stdout, cap, Arc::clone(redactor));
                 let log = log.with_times(create(&box_dir.times())?);
-                Sink::Log(log.with_segments(&box_dir.stdout(output)))
+                Sink::Log(Box::new(log.with_segments(&box_dir.stdout(output))))
             }
             BoxOutput::Exact { cap } => Sink::Exact { file: stdout, left: cap },
         };

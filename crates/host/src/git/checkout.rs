@@ -46,7 +46,7 @@ impl UserRepo {
         git.run(argv_with("read-tree", [head.as_str()])).await?;
         git.run(argv("add --all")).await?;
         let tree = git.query(argv("write-tree")).await?.parse_id()?;
-        let (parents, when) = (&[head.clone()], crate::clock::now());
+        let (parents, when) = (std::slice::from_ref(head), crate::clock::now());
         git.commit_tree(CommitDraft { tree: &tree, parents, identity, when, message }).await
     }
 

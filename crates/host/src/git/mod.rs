@@ -116,7 +116,7 @@ pub enum GitError {
         "{path} cannot be written to, and new commits are fetched into it; make it writable for this user, or clone it to a folder of your own",
         path = path.display()
     )]
-    ReadOnlyObjects { path: PathBuf, source: Box<GitError> },
+    ReadOnlyObjects { path: PathBuf, source: Box<Self> },
     /// A file of a sealed repository could not be written.
     #[error("could not prepare the repository {path}", path = path.display())]
     Prepare { path: PathBuf, source: FileError },
