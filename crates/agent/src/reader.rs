@@ -138,6 +138,11 @@ impl EventReader {
         self.draft.take_progress()
     }
 
+    /// Returns the number of lines so far that are no event of this agent.
+    pub fn unknown_count(&self) -> u64 {
+        self.unknown_count
+    }
+
     /// Returns the calls that have begun and not ended.
     pub fn open_actions(&self) -> impl Iterator<Item = &str> {
         self.draft.open_actions()

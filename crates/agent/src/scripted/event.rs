@@ -58,6 +58,8 @@ fn step_of(kind: &str, detail: &str) -> ToolUse {
     let detail_line = snippet(detail);
     match kind {
         "run" => ToolUse::command(kind, detail),
+        "print" => ToolUse::other(kind, detail_line, "printed a text".to_owned()),
+        "sleep" => ToolUse::other(kind, detail_line.clone(), format!("slept {detail_line}")),
         "write" => ToolUse::other(kind, detail_line.clone(), format!("wrote {detail_line}")),
         _ => ToolUse::other(kind, detail_line.clone(), format!("did {kind}: {detail_line}")),
     }

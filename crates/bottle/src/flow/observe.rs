@@ -36,7 +36,7 @@ pub(crate) struct BaseRequest {
     pub(crate) with_changes: bool,
 }
 
-/// What a bottle starts from.
+/// Commit that a bottle starts from, and its branch.
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
     pub(crate) source: BaseSource,

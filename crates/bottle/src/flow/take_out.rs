@@ -24,7 +24,7 @@ pub(crate) struct BottleWork {
     verdict: Option<Verdict>,
 }
 
-/// Whether work may be taken that the host has not found good.
+/// Treatment of work that the host has not found good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsound {
     Refused,

@@ -51,7 +51,12 @@ impl LogText {
         if !serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object()) {
             return line.to_owned();
         }
+        let unknown = self.reader.unknown_count();
         let progress = self.reader.push_line_at(line.trim_end(), at);
+        // A command may print objects too.
+        if self.reader.unknown_count() > unknown {
+            return line.to_owned();
+        }
         progress.iter().filter_map(render_progress).collect()
     }
 
@@ -207,7 +212,9 @@ mod tests {
         assert_eq!(log.push_line(begin), "");
         assert_eq!(log.finish(), "  ran `make` → did not end\n");
         assert_eq!(log.push_line(end), "  ran `make` (12 s)\n");
-        assert_eq!(log.push_line("plain\n"), "plain\n");
+        for line in ["plain\n", "{\"status\": \"success\"}\n"] {
+            assert_eq!(log.push_line(line), line);
+        }
         std::fs::write(box_dir.provider(), "command").expect("written");
         assert!(LogText::of_box(&box_dir).is_none());
     }

@@ -81,31 +81,27 @@ pub(super) async fn begin<'a>(
     let repo = find_repo(&request.directory).await?;
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
+        let options = ObserveOptions {
+            names: &args.names,
+            target: args.target.as_ref(),
+            forge: args.forge_url.as_deref(),
+            cache: &places.cache,
+        };
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
-            None => {
-                let options = ObserveOptions {
-                    names: &args.names,
-                    target: args.target.as_ref(),
-                    forge: args.forge_url.as_deref(),
-                    cache: &places.cache,
-                };
-                observe(ui, repo, options).await?
-            }
+            None => observe(ui, repo, options).await?,
         };
         Ok((fork_lock, seen))
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
-    let mut secrets = request.agent.secrets();
     let forge = ForgePlan::find(&seen.fork.forge, places)?;
-    secrets.extend(forge.token.clone());
+    let secrets = [request.agent.secrets(), forge.token.iter().cloned().collect()].concat();
     shell::terminal::hide(secrets.iter().cloned());
     let starting = async {
-        let is_new = earlier.is_some() || args.again || seen.up_to_date;
-        if is_new {
-            return Ok(Start::New);
+        match earlier.is_some() || args.again || seen.up_to_date {
+            true => Ok(Start::New),
+            false => find_start(&places.runs, &seen, strategy(args, &seen), &forge).await,
         }
-        find_start(&places.runs, &seen, strategy(args, &seen), &forge).await
     };
     let verdict = match unless_stopped::<_, ForkliftExit>(&cancel, starting).await? {
         Start::New => seen.up_to_date.then_some(Verdict::UpToDate),
@@ -115,16 +111,14 @@ pub(super) async fn begin<'a>(
         }
         Start::AwaitReview(verdict) => Some(verdict),
         Start::Finish(run) => {
-            let message = format!("finishing {}, which has the same commits", run.dir.id());
-            ui.phase("attach", &message);
+            ui.phase("attach", &format!("finishing {}, which has the same commits", run.dir.id()));
             let mut run = ForkRun::open(ui, places, run.dir, seen.repo, cancel)?;
             run.accept(&AcceptArgs::of(args));
             run.run.record.settings.publish_mode = args.publishing.mode();
             return Ok((run, fork_lock));
         }
         Start::Publish(run) => {
-            let message = format!("taking the verified commit of {}", run.dir.id());
-            ui.phase("publish", &message);
+            ui.phase("publish", &format!("taking the verified commit of {}", run.dir.id()));
             let (accept, mode) = (AcceptArgs::default(), args.publishing.mode());
             let dir = create_publish_run(places, &run, &seen.repo, &accept, mode).await?;
             return Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock));
@@ -142,13 +136,12 @@ pub(super) async fn begin<'a>(
     if let Some(verdict) = verdict {
         (record.phase, record.verdict) = (Phase::Judged, Some(verdict));
     }
-    let task = task(dir.id(), &seen, args, &record.settings, earlier.as_ref());
-    let plan = request.agent.plan(task)?;
+    let plan =
+        request.agent.plan(task(dir.id(), &seen, args, &record.settings, earlier.as_ref()))?;
     save_args(args, &dir)?;
     create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");
-    let run = ForkRun::open(ui, places, dir, seen.repo, cancel)?;
-    Ok((run, fork_lock))
+    Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock))
 }
 
 /// The user under whose name the run publishes.

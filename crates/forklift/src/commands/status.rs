@@ -1,5 +1,6 @@
 //! `forklift status`: all forks that have runs, on one screen.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use model::exit::ForkliftExit;
@@ -48,8 +49,12 @@ pub(crate) fn cmd_status(ui: &Ui) -> Outcome {
 /// Every fork and branch, that of the newest run first.
 async fn observe_forks(runs: &Path) -> Result<Vec<ForkStatus>, Failure> {
     let mut rows: Vec<ForkStatus> = Vec::new();
-    for dir in run_dir::list(runs).or_machine()? {
-        let Ok(record) = ForkRunRecord::load(&dir) else { continue };
+    let dirs = run_dir::list(runs).or_machine()?.into_iter();
+    let mut runs: Vec<_> =
+        dirs.filter_map(|dir| Some((ForkRunRecord::load(&dir).ok()?, dir))).collect();
+    // The names of two forks' runs say nothing about which is newer within a second.
+    runs.sort_by_key(|(record, _)| Reverse(record.started_at));
+    for (record, dir) in runs {
         let Fork { path, branch, .. } = &record.fork;
         let known = rows.iter_mut().find(|row| row.fork == *path && row.branch == *branch);
         let published = record.publication.as_ref().filter(|sent| sent.pushed).map(where_to);

@@ -18,7 +18,7 @@ use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 
-/// What is missing, and both ways out.
+/// Message about a missing token, with both ways out.
 const NO_TOKEN: &str =
     "there is no token for the forge; set BOTTLEWORKS_FORGE_TOKEN, or say --no-pull-request";
 

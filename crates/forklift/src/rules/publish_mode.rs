@@ -1,4 +1,4 @@
-//! How far a run goes with a verified commit.
+//! Modes of publishing: how far a run goes with a verified commit.
 
 use serde::{Deserialize, Serialize};
 

@@ -21,7 +21,7 @@ fn the_demo_shows_the_whole_way_and_leaves_nothing() {
     }
     let hermetic = Hermetic::new();
     let output = demo(&hermetic, "");
-    insta::assert_snapshot!(output.snapshot(), @r#"
+    insta::assert_snapshot!(output.snapshot(), @"
     status: 0
     --- stdout
     > making a fork and its upstream in [ROOT]/work/forklift-demo-[RANDOM]
@@ -36,16 +36,17 @@ fn the_demo_shows_the_whole_way_and_leaves_nothing() {
     > pushing the branch to origin
     verdict     verified: both histories are in the result; 1 point to look at first
     needs look  1 point
-      greeter.sh: beyond the conflict: 1 line that neither side has; conflict decided by the agent (both)
+      greeter.sh: inside the conflict: 1 line that neither side has as it is; conflict decided by the agent (both)
     run         [ROOT]/work/forklift-demo-[RANDOM]/state/forklift/runs/fork_[STAMP]
     pull text   [ROOT]/work/forklift-demo-[RANDOM]/state/forklift/runs/fork_[STAMP]/PULL_REQUEST.md
     branch      forklift/fork_[STAMP] at [SHA] on origin
       fork contract: 1 commit (1 changed); 1 path (1 changed)
         changed     [SHA] Greet the harbour
         changed     greeter.sh: 0 of 1 line, 1 adapted
+    next        git fetch origin && git diff origin/main...origin/forklift/fork_[STAMP]
     cleaned up  [ROOT]/work/forklift-demo-[RANDOM] is removed; --keep keeps it
     --- stderr
-    "#);
+    ");
     assert_eq!(folders(&hermetic), 0);
 }
 

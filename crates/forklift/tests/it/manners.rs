@@ -54,7 +54,7 @@ fn a_pull_request_that_could_not_be_opened_for_want_of_a_token_is_not_a_success(
     let url = forge.remote_url();
     let output = person.hermetic.run(&mut person.alone(&["-q", "--forge-url", &url]));
     assert_eq!(output.status, Some(7), "{}", output.snapshot());
-    assert!(output.stdout.contains("FORKLIFT_TOKEN"), "{}", output.stdout);
+    assert!(output.stdout.contains("set BOTTLEWORKS_FORGE_TOKEN"), "{}", output.stdout);
     assert_eq!(person.published().len(), 1);
     let flags = ["--again", "--no-pull-request", "--forge-url", &url];
     let output = person.hermetic.run(&mut person.alone(&flags));

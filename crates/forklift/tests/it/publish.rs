@@ -120,7 +120,7 @@ fn without_a_token_the_person_is_told_what_to_set() {
     let forge = FakeGitea::start();
     let output = on_forge(&person, &forge, None);
     assert_eq!(output.status, Some(7), "{}", output.snapshot());
-    assert!(output.stdout.contains("FORKLIFT_TOKEN"), "{}", output.stdout);
+    assert!(output.stdout.contains("set BOTTLEWORKS_FORGE_TOKEN"), "{}", output.stdout);
     assert_eq!(forge.pulls().len(), 0);
 }
 

@@ -108,7 +108,7 @@ fn a_token_for_github_is_never_sent_to_another_kind_of_forge() {
     let variable = "GH_ENTERPRISE_TOKEN";
     let output = person.hermetic.run(command(&person, &gitlab).env(variable, TOKEN));
     assert_eq!(output.status, Some(7), "{}", output.snapshot());
-    assert!(output.stdout.contains("FORKLIFT_TOKEN"), "{}", output.stdout);
+    assert!(output.stdout.contains("set BOTTLEWORKS_FORGE_TOKEN"), "{}", output.stdout);
     assert!(gitlab.requests().iter().all(|request| request.header("authorization").is_none()));
     let Some(person) = Person::new() else { return };
     let output = person.hermetic.run(command(&person, &github).env(variable, TOKEN));

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::App;
 use super::project::{
-    FoundRepo, ProjectSettings, check_prefix, choose_branch, choose_workflow, default_ops,
-    find_repo, register,
+    FoundRepo, ProjectSettings, check_owner, check_prefix, choose_branch, choose_workflow,
+    default_ops, find_repo, register,
 };
 use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
 use crate::disk::{DiskError, Workflow, load_env, save};
@@ -89,6 +89,7 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;
     let repo = find_repo(repo.as_ref(), &app.here).await?;
     let (project, workflow) = ask_project(app, args, asker, &repo).await?;
+    check_owner(&project, &workflow)?;
     let before = workflow.project_dir(project.name.as_str()).join(PROFILE_ENV);
     let before = load_env(&before)?.unwrap_or_default();
     let entries = ask_profile(args, asker, &repo, &before)?;

@@ -168,6 +168,12 @@ pub(crate) fn register(app: &App, project: &Project, workflow: &Workflow) -> WfR
     Ok(dir)
 }
 
+/// Refuses a name that belongs to another repository, before anything is asked or read.
+pub(crate) fn check_owner(project: &Project, workflow: &Workflow) -> WfResult<()> {
+    let path = workflow.project_dir(project.name.as_str()).join(PROJECT_ENV);
+    refuse_other_repo(&load_env(&path)?.unwrap_or_default(), project)
+}
+
 /// Refuses a name that belongs to another repository: its paths would be lost. A repository that is gone has lost its
 /// claim, so that one that was moved can be registered again.
 fn refuse_other_repo(file: &EnvFile, project: &Project) -> WfResult<()> {

@@ -23,6 +23,9 @@ fn help_of_bot_bottle() {
       destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
       list         List bottles
       logs         Show what the agent of the newest run printed
+      diff         Show what a bottle has changed, as a patch
+      apply        Put the changes of a bottle into the files of your checkout, uncommitted
+      checkout     Make a branch of a bottle's commits in your repository, and check it out
       exec         Run a command on a bottle's workspace, in a sealed box of its own; returns its status
       doctor       Try what a run needs: git, a box, its egress and limits, agents, the forge,
                    serve.toml
@@ -78,8 +81,9 @@ fn help_of_start() {
 
     Without --headless the agent shows its own interface on this terminal and gets the keys; --prompt is
     then its first message, and may be left out. With --headless it works on --prompt by itself. Either
-    way it works in a sealed copy of the checkout, and what it commits is taken out and judged when it
-    ends. Returns the agent's status, or 125 if the failure is not the agent's.
+    way it works in a sealed copy of the checkout's HEAD, and what it commits is taken out and judged
+    when it ends: look at it with `bot-bottle diff`, take it with `bot-bottle apply` or `bot-bottle
+    checkout`. Returns the agent's status, or 125 if the failure is not the agent's.
 
     Usage: bot-bottle start [OPTIONS] <AGENT>
 
@@ -106,6 +110,14 @@ fn help_of_start() {
           --repo <DIR>
               The checkout to work on [default: the one around the current folder]
 
+          --base <REF>
+              What to start from: a branch, a commit, or origin/BRANCH, which is fetched first [default:
+              HEAD of the checkout]
+
+          --with-changes
+              Take the uncommitted changes of the checkout along, as one more commit; files that git
+              ignores stay out
+
           --json
               Print events and results as JSON
 
@@ -119,6 +131,7 @@ fn help_of_start() {
       bot-bottle agent new worker                             write a manifest to begin with
       bot-bottle start worker                                 sit at the agent's own interface
       bot-bottle start worker --headless --prompt @task.md    let it work by itself
+      bot-bottle start worker --with-changes                  with what is not committed yet
       git diff | bot-bottle start worker --headless --prompt - --label review
     --- stderr
     ");
@@ -132,8 +145,8 @@ fn help_of_resume() {
     Resume a frozen bottle: at your terminal, or headless with one more prompt
 
     The workspace, the agent's files and, where the agent can, its conversation are those of the last
-    run; what is new at origin is brought in first. Returns the agent's status, or 125 if the failure is
-    not the agent's.
+    run; what is new in the branch that the bottle started from is brought in first. Returns the agent's
+    status, or 125 if the failure is not the agent's.
 
     Usage: bot-bottle resume [OPTIONS] <SLUG>
 

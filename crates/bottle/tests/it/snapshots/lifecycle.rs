@@ -31,6 +31,7 @@ fn a_frozen_bottle_in_the_list() {
         "backend": "bwrap",
         "base": "[SHA]",
         "base_branch": "main",
+        "base_source": "branch",
         "bottles": [],
         "branch": "bot-bottle/plain",
         "created_at": "[TIME]",

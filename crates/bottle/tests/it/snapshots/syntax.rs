@@ -20,6 +20,9 @@ fn no_command_at_all() {
       destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
       list         List bottles
       logs         Show what the agent of the newest run printed
+      diff         Show what a bottle has changed, as a patch
+      apply        Put the changes of a bottle into the files of your checkout, uncommitted
+      checkout     Make a branch of a bottle's commits in your repository, and check it out
       exec         Run a command on a bottle's workspace, in a sealed box of its own; returns its status
       doctor       Try what a run needs: git, a box, its egress and limits, agents, the forge,
                    serve.toml
@@ -33,6 +36,7 @@ fn no_command_at_all() {
       hook         Webhooks: how a forge reports to `bot-bottle serve`
       key          The key that signs statements about runs
       provenance   What a run was: agent, timing, operations, scans, commits; and whether that is true
+      demo         Turn an issue into a pull request, without a model and without a forge
       completions  Print completions for a shell
       man          Print the manual page
       help         Print this message or the help of the given subcommand(s)
