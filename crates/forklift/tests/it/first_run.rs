@@ -144,12 +144,12 @@ fn the_configuration_names_agents_of_ones_own() {
     assert_eq!(person.metadata("/settings/provider"), "opencode");
     assert_eq!(person.metadata("/settings/model"), "qwen");
     assert_eq!(person.metadata("/settings/timeout_secs"), 77);
-    std::fs::write(&file, "agent = 'local'\n[limts]\n").expect("written");
+    std::fs::write(&file, "agent = 'local'\n[limit]\n").expect("written");
     let output = run(&person, &[], &[]);
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     let error = errors(&output)[0];
     assert!(
-        error.contains("config.toml: line 2: unknown field `limts`, expected one of"),
+        error.contains("config.toml: line 2: unknown field `limit`, expected one of"),
         "{error}"
     );
 }

@@ -1,7 +1,0 @@
-//! `bot-bottle`: the program. Everything else is in the library.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    bot_bottle::main()
-}

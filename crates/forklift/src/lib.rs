@@ -1,0 +1,214 @@
+//! `forklift`: keeps a fork up to date with its upstream. An agent in a sealed box merges, the host verifies and
+//! publishes. The doc comments of the command line are the help texts.
+
+mod commands;
+mod exit;
+mod flow;
+mod rules;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use model::exit::ForkliftExit;
+use shell::Ui;
+use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
+use shell::config::{ConfigCommand, cmd_config};
+use shell::start::{JsonOutput, Program};
+
+use crate::commands::run_args::RunArgs;
+use crate::commands::{
+    ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, init, log,
+    merge_plan, prune, publish, replay, resume, run, runs, show, status, trust, withdraw,
+};
+use crate::exit::{Failure, Outcome};
+
+static PROGRAM: Program = Program { name: "forklift", label_width: 11, json: JsonOutput::Events };
+
+/// The command line, for manual pages and completions.
+pub fn command() -> clap::Command {
+    ForkliftCli::command()
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    shell::start::start(&PROGRAM, &[], |cli: &ForkliftCli| cli.output, dispatch)
+}
+
+/// Keep this fork up to date with its upstream
+///
+/// Run it anywhere inside a checkout whose remotes `origin` (your fork) and `upstream` are set. It fetches both, gives an
+/// agent a sealed copy of the repository to merge in, verifies the result against the commits it pinned itself and
+/// publishes a branch, or says what is needed. Your checkout is never touched.
+#[derive(Debug, Parser)]
+#[command(name = "forklift", version, about, after_help = exit_table::<ForkliftExit>())]
+struct ForkliftCli {
+    #[command(subcommand)]
+    command: Option<ForkliftCommand>,
+    /// Work on the fork in this folder instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    /// Do it for several forks, one after the other: folders, or @FILE with one folder per line
+    ///
+    /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
+    /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
+    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 0. A signal ends the fork that is being done and begins no other.
+    #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
+    all: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ForkliftCommand {
+    Attach(attach::AttachArgs),
+    Resume(resume::ResumeArgs),
+    Retry(resume::RetryArgs),
+    Publish(publish::PublishArgs),
+    Withdraw(withdraw::WithdrawArgs),
+    /// Show every fork that has runs: how far behind it is, its last run, and what to do next
+    Status,
+    Changelog(changelog::ChangelogArgs),
+    Files(files::FilesArgs),
+    First(first::FirstArgs),
+    Prune(prune::PruneArgs),
+    /// Install or list the programs of agents
+    #[command(subcommand)]
+    Agents(agents::AgentsCommand),
+    /// Build or check the image for boxes on a container engine
+    #[command(subcommand)]
+    Image(image::ImageCommand),
+    /// List runs, newest first
+    Runs,
+    Show(show::ShowArgs),
+    Log(log::LogArgs),
+    Replay(replay::ReplayArgs),
+    Trust(trust::TrustArgs),
+    MergePlan(merge_plan::MergePlanArgs),
+    Doctor(doctor::DoctorArgs),
+    Demo(demo::DemoArgs),
+    Init(init::ForkInitArgs),
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the reference of the scripted agent's language
+    Script,
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
+    let here = cli.directory.as_deref();
+    let Some(command) = cli.command else {
+        let run = RunArgs { directory: cli.directory, ..cli.run };
+        return match cli.all.is_empty() {
+            true => run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None),
+            false => all::cmd_run_all(ui, &run, &cli.all),
+        };
+    };
+    if cli.run != RunArgs::default() || !cli.all.is_empty() {
+        let text = "options of a run do not go before a subcommand; see: forklift help <COMMAND>";
+        return Err(Failure::usage(text));
+    }
+    match command {
+        ForkliftCommand::Attach(args) => attach::cmd_attach(ui, &args, here),
+        ForkliftCommand::Resume(args) => resume::cmd_resume(ui, args, here),
+        ForkliftCommand::Retry(args) => resume::cmd_retry(ui, &args, here),
+        ForkliftCommand::Publish(args) => publish::cmd_publish(ui, &args, here),
+        ForkliftCommand::Withdraw(args) => withdraw::cmd_withdraw(ui, &args, here),
+        ForkliftCommand::Status => status::cmd_status(ui),
+        ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args, here),
+        ForkliftCommand::Files(args) => files::cmd_files(ui, &args, here),
+        ForkliftCommand::First(args) => first::cmd_first(ui, &args, here),
+        ForkliftCommand::Prune(args) => prune::cmd_prune(ui, &args),
+        ForkliftCommand::Agents(command) => agents::cmd_agents(ui, &command),
+        ForkliftCommand::Image(command) => image::cmd_image(ui, &command),
+        ForkliftCommand::Runs => runs::cmd_runs(ui),
+        ForkliftCommand::Show(args) => show::cmd_show(ui, &args, here),
+        ForkliftCommand::Log(args) => log::cmd_log(ui, &args, here),
+        ForkliftCommand::Replay(args) => replay::cmd_replay(ui, &args, here),
+        ForkliftCommand::Trust(args) => trust::cmd_trust(ui, &args, here),
+        ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
+        ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
+        ForkliftCommand::Demo(args) => demo::cmd_demo(ui, args),
+        ForkliftCommand::Init(args) => init::cmd_init(ui, &args),
+        ForkliftCommand::Config(command) => {
+            cmd_config(ui, &PROGRAM, &command)?;
+            Ok(ForkliftExit::Success)
+        }
+        ForkliftCommand::Script => {
+            ui.page(include_str!("../../agent/SCRIPTED.md"));
+            Ok(ForkliftExit::Success)
+        }
+        ForkliftCommand::Completions(args) => {
+            cmd_completions(ui, &PROGRAM, &args)?;
+            Ok(ForkliftExit::Success)
+        }
+        ForkliftCommand::Man => {
+            cmd_man(ui, ForkliftCli::command())?;
+            Ok(ForkliftExit::Success)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::aggregate_status::WORST_FIRST;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        ForkliftCli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bare_forklift_is_the_default() {
+        let typed = ForkliftCli::parse_from(["forklift"]).run;
+        assert_eq!(format!("{typed:?}"), format!("{:?}", RunArgs::default()));
+    }
+
+    #[test]
+    fn the_help_names_the_order_of_statuses_that_holds() {
+        let command = ForkliftCli::command();
+        let all = command.get_arguments().find(|arg| arg.get_id() == "all").expect("the flag");
+        let help = all.get_long_help().expect("a help text").to_string();
+        let order: Vec<String> = WORST_FIRST.map(|status| status.code().to_string()).to_vec();
+        assert!(help.contains(&order.join(", ")), "{help}");
+    }
+
+    const EXAMPLES: [&str; 2] = [
+        include_str!("../../../docs/cron.md"),
+        include_str!("../../../contrib/systemd/forklift.service"),
+    ];
+
+    /// Every command line of forklift's own in the examples, as words. None of them needs a shell to be read.
+    fn example_lines() -> Vec<Vec<&'static str>> {
+        let mut lines = Vec::new();
+        for text in EXAMPLES {
+            for line in text.lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let program = |word: &&str| *word == "forklift" || word.ends_with("/bin/forklift");
+                let starts = line.starts_with("forklift ")
+                    || line.starts_with("Exec")
+                    || line.starts_with(|c: char| c.is_ascii_digit());
+                if let Some(at) = words.iter().position(program).filter(|_| starts) {
+                    lines.push(words[at..].to_vec());
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn the_commands_of_the_examples_are_understood() {
+        let lines = example_lines();
+        assert_eq!(lines.len(), 8, "{lines:?}");
+        for line in lines {
+            assert!(!line.concat().contains(['\'', '"', '$', '\\']), "{line:?} needs a shell");
+            let parsed = ForkliftCli::try_parse_from(&line);
+            assert!(parsed.is_ok(), "{line:?}: {}", parsed.expect_err("refused"));
+        }
+    }
+}
