@@ -173,8 +173,9 @@ fn is_new_enough(node: &Path) -> bool {
 }
 
 fn makes_namespaces(bwrap: &Path) -> bool {
-    let trial =
-        program::command(bwrap).args(["--unshare-all", "--ro-bind", "/", "/", "true"]).output();
+    // Not the whole tree: bwrap walks its mounts, and those of an engine's containers come and go meanwhile.
+    let usr = "--unshare-all --ro-bind /usr /usr --symlink usr/lib /lib --symlink usr/lib64 /lib64 /usr/bin/true";
+    let trial = program::command(bwrap).args(usr.split(' ')).output();
     trial.is_ok_and(|output| output.status.success())
 }
 
