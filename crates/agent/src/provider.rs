@@ -105,6 +105,14 @@ impl Provider {
         }
     }
 
+    /// Returns whether the output has events that can be shown as text.
+    pub fn has_events(self) -> bool {
+        match self {
+            Self::OpenCode | Self::Codex | Self::Claude | Self::Pi | Self::Scripted => true,
+            Self::Command => false,
+        }
+    }
+
     pub fn can_resume(self) -> bool {
         match self {
             Self::OpenCode | Self::Codex | Self::Claude | Self::Pi => true,

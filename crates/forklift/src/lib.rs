@@ -133,7 +133,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
         ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
         ForkliftCommand::Demo(args) => demo::cmd_demo(ui, args),
-        ForkliftCommand::Init(args) => init::cmd_init(ui, &args),
+        ForkliftCommand::Init(args) => init::cmd_init(ui, &args, here),
         ForkliftCommand::Config(command) => {
             cmd_config(ui, &PROGRAM, &command)?;
             Ok(ForkliftExit::Success)

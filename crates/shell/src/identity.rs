@@ -13,14 +13,8 @@ pub async fn find_attribution(
     sign_off: bool,
 ) -> Result<Option<Attribution>, GitError> {
     let entry = &config.identity;
-    let name = match &entry.name {
-        Some(name) => Some(name.clone()),
-        None => repo.config_get("user.name").await?,
-    };
-    let email = match &entry.email {
-        Some(email) => Some(email.clone()),
-        None => repo.config_get("user.email").await?,
-    };
+    let (name, email) = repo.user_identity().await?;
+    let (name, email) = (entry.name.clone().or(name), entry.email.clone().or(email));
     Ok(name.zip(email).map(|(name, email)| Attribution {
         name,
         email,

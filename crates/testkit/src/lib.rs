@@ -6,6 +6,7 @@
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
 //! - [`fake_forge`] forges of every kind that keep a repository in memory and fail on demand
 //! - [`shell_promises`] what the three programs promise alike on a command line
+//! - [`demo`] the demo of a program, and its folder
 //! - [`container`] a real container engine, and what the three programs promise alike on it
 //! - [`screen`] a terminal to look at and to type into
 //! - [`tree`] whole trees, and whether something is hidden in them
@@ -15,6 +16,7 @@
 
 pub mod abuse;
 pub mod container;
+pub mod demo;
 pub mod fake_forge;
 pub mod hermetic;
 mod http;

@@ -177,11 +177,10 @@ impl Source {
                 Ok(base)
             }
             (false, true) => {
-                let known = self.repo.identity().await.or_general()?;
-                let identity = known.unwrap_or_else(|| GitIdentity {
-                    name: AGENT_IDENTITY.0.to_owned(),
-                    email: AGENT_IDENTITY.1.to_owned(),
-                });
+                let (name, email) = self.repo.user_identity().await.or_general()?;
+                let box_identity = (AGENT_IDENTITY.0.to_owned(), AGENT_IDENTITY.1.to_owned());
+                let (name, email) = name.zip(email).unwrap_or(box_identity);
+                let identity = GitIdentity { name, email };
                 let message = "Uncommitted changes of the checkout\n";
                 let commit = self.repo.snapshot_changes(&base.known, &identity, message).await;
                 Ok(Base { commit: commit.or_general()?, ..base })

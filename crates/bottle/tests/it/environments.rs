@@ -62,7 +62,7 @@ fn doctor_and_config_check_refuse_what_serve_refuses() {
     assert!(output.stdout.contains("serve.toml: 0 repositories"), "{}", output.snapshot());
 }
 
-/// What is printed can be typed as it stands.
+/// The printed commands can be typed as they stand.
 #[test]
 fn the_commands_that_are_printed_work_in_a_home_with_blanks() {
     let Some(person) = Person::new() else { return };

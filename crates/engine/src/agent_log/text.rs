@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use agent::{EventReader, Progress, Provider, ToolEnd, ToolKind, snippet};
 use host::process::{LogTimes, parse_left_out};
-use serde_json::Value;
 
 use crate::box_dir::BoxDir;
 use crate::test_count::{TestCount, parse_test_output};
@@ -31,12 +30,7 @@ impl LogText {
         let name = std::fs::read_to_string(box_dir.provider()).ok()?;
         let provider = Provider::parse(name.trim()).ok()?;
         let text = Self::new(provider);
-        Self::has_events(provider).then(|| Self { times: LogTimes::read(&box_dir.times()), ..text })
-    }
-
-    /// Returns whether the output of an agent has events that can be rendered.
-    pub fn has_events(provider: Provider) -> bool {
-        provider != Provider::Command
+        provider.has_events().then(|| Self { times: LogTimes::read(&box_dir.times()), ..text })
     }
 
     /// Takes up times that were added since.
@@ -48,13 +42,10 @@ impl LogText {
     pub fn push_line(&mut self, line: &str) -> String {
         let at = self.times.at(self.offset + line.len().saturating_sub(1) as u64);
         self.advance(line);
-        if !serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object()) {
-            return line.to_owned();
-        }
         let unknown = self.reader.unknown_count();
         let progress = self.reader.push_line_at(line.trim_end(), at);
-        // A command may print objects too.
-        if self.reader.unknown_count() > unknown {
+        // The reader skips blank lines; output of commands may be anything, objects too.
+        if line.trim().is_empty() || self.reader.unknown_count() > unknown {
             return line.to_owned();
         }
         progress.iter().filter_map(render_progress).collect()
@@ -212,7 +203,7 @@ mod tests {
         assert_eq!(log.push_line(begin), "");
         assert_eq!(log.finish(), "  ran `make` → did not end\n");
         assert_eq!(log.push_line(end), "  ran `make` (12 s)\n");
-        for line in ["plain\n", "{\"status\": \"success\"}\n"] {
+        for line in ["plain\n", "\n", "5\n", "{\"status\": \"success\"}\n"] {
             assert_eq!(log.push_line(line), line);
         }
         std::fs::write(box_dir.provider(), "command").expect("written");

@@ -1,6 +1,6 @@
 //! `forklift init`: the remotes, FORK.md, the agent and its key, and the forge's token.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use forge::{ForgeAddress, Remote};
@@ -12,7 +12,8 @@ use shell::init::{InitArgs, InitAsker, init_shared};
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::observe::{find_push_url, find_repo};
+use crate::flow::observe::{find_push_url, find_repo, fork_directory};
+use crate::flow::record::ForkRemotes;
 use crate::rules::fork_file::FORK_FILES;
 
 /// Prepare a fork: remotes, FORK.md, the agent and its key, the forge's token
@@ -23,9 +24,6 @@ use crate::rules::fork_file::FORK_FILES;
 /// Example: forklift init --yes --upstream https://git.example.org/them/project --provider claude --key-command 'pass show key'
 #[derive(Debug, Args)]
 pub(crate) struct ForkInitArgs {
-    /// Prepare the fork in this folder instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
     /// The address of the project it was forked from
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
@@ -51,10 +49,10 @@ const FORK_FILE: &str = "\
 What it changes and why, and what an update from upstream must not lose.
 ";
 
-pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs) -> Outcome {
+pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let asker = InitAsker::new("forklift", args.shared.yes)?;
-    let forge = block_on(prepare_fork(ui, args, asker))?;
+    let forge = block_on(prepare_fork(ui, args, asker, directory))?;
     let to = (places.agents.as_path(), forge.as_deref());
     init_shared::<ForkliftExit>(ui, "forklift", &args.shared, asker, to)?;
     ui.result("then", "forklift");
@@ -66,14 +64,10 @@ async fn prepare_fork(
     ui: &Ui,
     args: &ForkInitArgs,
     asker: InitAsker,
+    directory: Option<&Path>,
 ) -> Result<Option<String>, Failure> {
-    let directory = match &args.directory {
-        Some(directory) => directory.clone(),
-        None => host::env::current_dir().or_usage()?,
-    };
-    let repo = find_repo(&directory).await?;
-    let name = |name: &str| RemoteName::parse(name).or_exit(ForkliftExit::Internal);
-    let (origin, upstream) = (name("origin")?, name("upstream")?);
+    let repo = find_repo(&fork_directory(directory)?).await?;
+    let ForkRemotes { origin, upstream } = ForkRemotes::default();
     if !repo.has_remote(&origin) {
         let message = "this repository has no remote 'origin' (your fork)";
         let remedy = "add it with: git remote add origin URL";

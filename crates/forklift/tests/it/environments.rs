@@ -11,7 +11,7 @@ use testkit::repo::Fork;
 
 use crate::support::{MERGE, Person};
 
-/// What bubblewrap says where it may not work, and a part of the remedy.
+/// Message of bubblewrap where it may not work, and a part of the remedy.
 const REFUSED: [(&str, &str); 8] = [
     ("bwrap: setting up uid map: Permission denied", "AppArmor"),
     (

@@ -50,11 +50,11 @@ impl UserRepo {
         git.commit_tree(CommitDraft { tree: &tree, parents, identity, when, message }).await
     }
 
-    /// Returns the identity of the user's commits, if git knows one.
-    pub async fn identity(&self) -> Result<Option<GitIdentity>, GitError> {
+    /// Returns the name and the address of the user, as far as git's configuration has them.
+    pub async fn user_identity(&self) -> Result<(Option<String>, Option<String>), GitError> {
         let (name, email) =
             tokio::join!(self.config_get("user.name"), self.config_get("user.email"));
-        Ok(name?.zip(email?).map(|(name, email)| GitIdentity { name, email }))
+        Ok((name?, email?))
     }
 
     /// Applies a patch to the files of the checkout, whole or not at all. The index stays as it is.

@@ -68,9 +68,7 @@ pub(super) fn origin() -> WfResult<RemoteName> {
 
 /// The user's git identity, or a fixed one where git has none configured.
 pub(crate) async fn identity(product: &WorktreeRepo) -> WfResult<GitIdentity> {
-    let user = product.user();
-    let name = user.config_get("user.name").await.or_exit(WfExit::General)?;
-    let email = user.config_get("user.email").await.or_exit(WfExit::General)?;
+    let (name, email) = product.user().user_identity().await.or_exit(WfExit::General)?;
     Ok(GitIdentity {
         name: name.unwrap_or_else(|| "wf".to_owned()),
         email: email.unwrap_or_else(|| "wf@localhost".to_owned()),

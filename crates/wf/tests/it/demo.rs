@@ -1,18 +1,8 @@
 //! `wf demo`: the whole way, as a newcomer sees it.
 
-use testkit::hermetic::{Hermetic, Output};
-use testkit::part::{Part, require};
+use testkit::demo::Demo;
 
-/// Both streams in one, as on a terminal.
-fn demo(hermetic: &Hermetic, flags: &str) -> Output {
-    let mut command = hermetic.command("sh");
-    let line = format!("exec '{}' demo {flags} 2>&1", env!("CARGO_BIN_EXE_wf"));
-    hermetic.run(command.args(["-c", &line]).env("TMPDIR", hermetic.work()))
-}
-
-fn folders(hermetic: &Hermetic) -> usize {
-    std::fs::read_dir(hermetic.work()).expect("the folder").count()
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_wf");
 
 /// Takes out the times of runs, and the warning that only root gets.
 fn redact(text: &str) -> String {
@@ -29,15 +19,12 @@ fn redact(text: &str) -> String {
 
 #[test]
 fn the_demo_shows_the_whole_way_and_leaves_nothing() {
-    if require(Part::Bwrap).is_none() {
-        return;
-    }
-    let hermetic = Hermetic::new();
-    let transcript = redact(&demo(&hermetic, "").snapshot());
+    let Some(demo) = Demo::new(PROGRAM) else { return };
+    let transcript = redact(&demo.run("").snapshot());
     let (first, rest) = transcript.split_once("# the second one\n").expect("two micro-commits");
     check_first(first);
     check_rest(rest);
-    assert_eq!(folders(&hermetic), 0);
+    assert_eq!(demo.folders(), 0);
 }
 
 /// The way to the approval of the first micro-commit.
@@ -135,15 +122,6 @@ fn check_rest(transcript: &str) {
 
 #[test]
 fn a_demo_keeps_its_folder_when_asked_or_when_it_fails() {
-    if require(Part::Bwrap).is_none() {
-        return;
-    }
-    let hermetic = Hermetic::new();
-    let kept = demo(&hermetic, "--keep");
-    assert_eq!(kept.status, Some(0), "{}", kept.snapshot());
-    assert!(kept.stdout.contains("rm -r "), "{}", kept.snapshot());
-    assert_eq!(folders(&hermetic), 1);
-    let failed = demo(&hermetic, "--backend nonsense");
-    assert_ne!(failed.status, Some(0), "{}", failed.snapshot());
-    assert_eq!(folders(&hermetic), 2);
+    let Some(demo) = Demo::new(PROGRAM) else { return };
+    demo.keeps_its_folder_when_asked_or_when_it_fails();
 }

@@ -27,7 +27,7 @@ impl LogStyle {
     /// The style of a provider's log in the requested view.
     pub(crate) fn of(provider: &str, view: LogView) -> Self {
         match Provider::parse(provider) {
-            Ok(known) if view == LogView::Text && LogText::has_events(known) => Self::Text(known),
+            Ok(known) if view == LogView::Text && known.has_events() => Self::Text(known),
             _ => Self::Raw,
         }
     }
