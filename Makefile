@@ -7,7 +7,7 @@ BOTTLEWORKS = target/debug/bottleworks
 # Every part that the suites without a container engine use.
 PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
 
-.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install dist test-dist
+.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install dist test-dist book record
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -76,6 +76,14 @@ bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and 
 
 bench-verdict: ## Judge honest merges of public forks (CLONES=folder LIST=file) or of generated ones, and dishonest variants of them
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-verdict
+
+book: ## Build the book of docs/ in target/book; needs the network once, for mdbook
+	"$$(scripts/tools book)/mdbook" build docs
+	cp -r examples contrib README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md STYLE.md target/book/
+	@echo target/book/docs/index.html
+
+record: ## Write down anew what docs/ record and generate: outputs of commands, and the reference
+	scripts/record
 
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo

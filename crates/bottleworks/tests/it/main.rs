@@ -1,4 +1,5 @@
-//! The multi-call program and its installer, as a newcomer meets them.
+//! The multi-call program, its installer and its documentation, as a newcomer meets them.
 
+mod docs;
 mod install_script;
 mod names;
