@@ -79,7 +79,7 @@ bench-verdict: ## Judge honest merges of public forks (CLONES=folder LIST=file) 
 
 book: ## Build the book of docs/ in target/book; needs the network once, for mdbook
 	"$$(scripts/tools book)/mdbook" build docs
-	cp -r examples contrib README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md STYLE.md target/book/
+	git archive HEAD -- . ":!docs" | tar -x -C target/book
 	@echo target/book/docs/index.html
 
 record: ## Write down anew what docs/ record and generate: outputs of commands, and the reference

@@ -5,6 +5,7 @@ mod browser;
 mod client;
 mod driver;
 mod fuzz;
+mod picture;
 mod real;
 
 use testkit::fake_forge::FakeGitea;

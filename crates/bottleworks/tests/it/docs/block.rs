@@ -30,6 +30,7 @@ pages! {
     blocks_on_serve_run: "docs/serve.md";
     blocks_on_the_page_run: "docs/page.md";
     blocks_on_provenance_run: "docs/provenance.md";
+    blocks_on_support_run: "docs/support.md";
     blocks_on_telemetry_run: "docs/explanation/telemetry.md";
     blocks_on_gitea_run: "docs/how-to/gitea.md";
     blocks_on_a_local_model_run: "docs/how-to/local-model.md";

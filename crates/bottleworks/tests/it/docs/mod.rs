@@ -7,6 +7,7 @@ mod block;
 mod book;
 mod examples;
 mod mask;
+mod names;
 mod page;
 mod place;
 mod reference;
