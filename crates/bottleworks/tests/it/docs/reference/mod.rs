@@ -2,6 +2,7 @@
 //! program, fields from the JSON schemas, metrics and the API from a running `bot-bottle serve`.
 
 mod command;
+mod document;
 mod schema;
 mod served;
 
@@ -97,6 +98,13 @@ fn the_page_of_the_profile_is_that_of_the_crate() {
 #[test]
 fn the_page_of_the_schemas_is_that_of_the_files() {
     check("schemas.md", "JSON files and their fields", &schema::render_all());
+}
+
+#[test]
+fn the_page_of_documents_has_the_fields_that_are_printed() {
+    if require(Part::Bwrap).is_some() {
+        check("json.md", "What --json prints", &document::render_all());
+    }
 }
 
 #[test]
