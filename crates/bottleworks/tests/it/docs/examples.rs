@@ -57,20 +57,46 @@ fn forklift_reads_the_rules_of_every_kind_of_fork() {
         ("rebranded", &["check: npm test", "setup: npm ci"]),
         ("patched", &["check: cargo test --workspace"]),
     ] {
-        let place = Place::new("fork");
-        write(&place, "my-fork/FORK.md", &example(&format!("fork/{kind}/FORK.md")));
-        let publish =
-            "cd my-fork && git commit --quiet -am rules && git push --quiet origin HEAD:main";
-        // A fork that follows releases needs one.
-        ends(&place, publish, 0, &[]);
-        ends(
-            &place,
-            "git fetch -q upstream && git tag v1.0.0 upstream/main && git push -q upstream v1.0.0",
-            0,
-            &[],
-        );
-        ends(&place, "forklift changelog", 0, words);
+        changelog_with(&example(&format!("fork/{kind}/FORK.md")), words);
     }
+}
+
+/// Publishes a FORK.md, and a release of upstream for those that follow releases, and has forklift read both.
+fn changelog_with(rules: &str, words: &[&str]) {
+    let place = Place::new("fork");
+    write(&place, "my-fork/FORK.md", rules);
+    let publish = "cd my-fork && git commit --quiet -am rules && git push --quiet origin HEAD:main";
+    ends(&place, publish, 0, &[]);
+    let release =
+        "git fetch -q upstream && git tag v1.0.0 upstream/main && git push -q upstream v1.0.0";
+    ends(&place, release, 0, &[]);
+    ends(&place, "forklift changelog", 0, words);
+}
+
+/// The first block of a page in a language that has these words.
+fn block_with(path: &str, language: &str, words: &str) -> String {
+    let page = Page::load(path);
+    let blocks = page.blocks().filter(|block| block.language == language);
+    let mut texts = blocks.map(|block| block.lines.join("\n") + "\n");
+    texts.find(|text| text.contains(words)).unwrap_or_else(|| panic!("{path} has no {words}"))
+}
+
+/// Files that the guides show in part or in full.
+#[test]
+fn the_programs_read_the_files_that_the_guides_show() {
+    changelog_with(&block_with("docs/forklift.md", "markdown", "check: npm test"), &["npm test"]);
+    let place = Place::new("home");
+    let config = block_with("docs/configuration.md", "toml", "[agents.claude]");
+    write(&place, ".config/bottleworks/config.toml", &config);
+    ends(&place, "forklift config get agents.claude.key_command", 0, &["pass show anthropic"]);
+    let token = "umask 077; mkdir -p ~/.bot-bottle; echo 0123456789012345678901234567890123456789 > ~/.bot-bottle/admin-token";
+    ends(&place, token, 0, &[]);
+    let home = place.home().display().to_string();
+    let login = block_with("docs/page.md", "toml", "admin_token_file").replace("/home/me", &home);
+    let forge =
+        "[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\nrepos = [\"me/app\"]\n";
+    write(&place, "serve.toml", &format!("{login}{forge}"));
+    ends(&place, "bot-bottle config check serve.toml", 0, &[]);
 }
 
 #[test]
