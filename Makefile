@@ -82,7 +82,7 @@ book: ## Build the book of docs/ in target/book; needs the network once, for mdb
 	git archive HEAD -- . ":!docs" | tar -x -C target/book
 	@echo target/book/docs/index.html
 
-record: ## Write down anew what docs/ record and generate: outputs of commands, and the reference
+record: ## Renew what docs/ record and generate: outputs of commands, and the reference
 	scripts/record
 
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)

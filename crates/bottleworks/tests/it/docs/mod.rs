@@ -1,7 +1,7 @@
 //! Documentation that holds: every command block runs, recorded output is what the programs print, links resolve, the
 //! reference is generated from the code, and examples are accepted by the programs.
 //!
-//! `scripts/record` writes the recorded outputs and the reference anew.
+//! `scripts/record` renews the recorded outputs and the reference.
 
 mod block;
 mod book;
