@@ -11,7 +11,6 @@ use merge::path::TreePath;
 use merge::pattern::PathPatterns;
 use merge::rebase::{RebaseAttempt, try_rebase};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::HistoryRange;
 use merge::resolver::{MergeHeads, ResolveOptions, resolve_conflicts};
 use model::exit::ForkliftExit;
 use serde::Serialize;
@@ -21,6 +20,7 @@ use shell::Ui;
 use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::past::ForkPast;
 use crate::flow::preview::Preview;
 use crate::flow::resolver::{learn_kept, learned_file};
 use crate::rules::fork_file::{ForkRules, TimedCommand};
@@ -135,9 +135,10 @@ async fn forecast_resolver(
         return Ok(None);
     }
     let Pins { base, upstream } = &preview.seen.pins;
-    let range = HistoryRange { tip: base, upstream };
+    let past = ForkPast::open(&preview.seen.repo, &preview.seen.fork.remotes.origin).await?;
+    let range = past.range(base, upstream);
     let file = learned_file(cache, &preview.seen.repo);
-    let learned = learn_kept(ui, &preview.repo, range, &file).await?;
+    let learned = learn_kept(ui, &past.sealed, range, &file).await?;
     let resolve_rules = rules.resolve_rules();
     let options = ResolveOptions {
         rules: &resolve_rules,

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use host::git::{SealedRepo, UserRepo};
-use merge::resolver::history::{HistoryRange, Learned};
+use host::git::{LineageRange, UserRepo};
+use merge::resolver::history::Learned;
 use merge::resolver::structure::StructureRecord;
 use model::id::{BranchName, RemoteName, Sha};
 use shell::Ui;
-use tempfile::TempDir;
 
 use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit};
 use crate::flow::observe::{find_repo, fork_directory, fork_key, known_default_branch};
+use crate::flow::past::ForkPast;
 use crate::flow::resolver::{learn_kept, save_learned};
 use crate::flow::structure::{load_record, record_file};
 
@@ -25,12 +25,10 @@ pub(crate) struct HistoryArgs {
 
 /// A fork whose merges are read. Nothing is fetched, and the checkout does not change.
 pub(super) struct ForkHistory {
-    pub(super) sealed: SealedRepo,
-    pub(super) tip: Sha,
-    pub(super) upstream: Sha,
+    pub(super) past: ForkPast,
+    tip: Sha,
+    upstream: Sha,
     key: String,
-    /// Deleted on drop.
-    _scratch: TempDir,
 }
 
 impl ForkHistory {
@@ -43,22 +41,17 @@ impl ForkHistory {
         let NameArgs { main_branch, remote_origin, remote_upstream } = &args.names;
         let tip = tip_of(&repo, remote_origin, main_branch.as_ref()).await?;
         let upstream = tip_of(&repo, remote_upstream, main_branch.as_ref()).await?;
-        let scratch = TempDir::new().or_machine()?;
-        let path = scratch.path().join("past.git");
-        let sealed = SealedRepo::init_bare(&path, repo.object_format()).await.or_machine()?;
-        sealed.add_alternate(&repo.objects_dir()).or_machine()?;
-        // The commit graph is the user's own: no agent can write there.
-        let sealed = sealed.believing_commit_graph();
-        Ok(Self { sealed, tip, upstream, key: fork_key(&repo), _scratch: scratch })
+        let past = ForkPast::open(&repo, remote_origin).await?;
+        Ok(Self { past, tip, upstream, key: fork_key(&repo) })
     }
 
-    pub(super) fn range(&self) -> HistoryRange<'_> {
-        HistoryRange { tip: &self.tip, upstream: &self.upstream }
+    pub(super) fn range(&self) -> LineageRange<'_> {
+        self.past.range(&self.tip, &self.upstream)
     }
 
     /// Knowledge about the fork, updated with new merges.
     pub(super) async fn learned(&self, ui: &Ui, cache: &Path) -> Result<Learned, Failure> {
-        learn_kept(ui, &self.sealed, self.range(), &self.kept_at(cache)).await
+        learn_kept(ui, &self.past.sealed, self.range(), &self.kept_at(cache)).await
     }
 
     /// Record of the structural merger, if a run used one.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use host::git::{ObjectFormat, SealedRepo};
+use host::git::{LineageRange, ObjectFormat, SealedRepo};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::{HistoryRange, learn};
+use merge::resolver::history::learn;
 use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::ForkliftExit;
 use model::id::Sha;
@@ -46,7 +46,7 @@ pub(crate) struct MergePlanArgs {
 pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     let plan = block_on(async {
         let repo = open(args);
-        let range = HistoryRange { tip: &args.ours, upstream: &args.theirs };
+        let range = LineageRange { tip: &args.ours, siblings: &[], upstream: &args.theirs };
         let learned = match &args.state {
             Some(folder) => {
                 learn_kept(&ui.without_events(), &repo, range, &folder.join("learned.json")).await?

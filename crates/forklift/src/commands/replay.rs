@@ -64,7 +64,7 @@ async fn replay(
     ui.phase("replay", "replaying the fork's merges");
     let counter = Counter::new(&ui, "replaying");
     let watch = |merges: MergesRead| counter.show(merges.read, merges.of, "merges");
-    let replayed = history::replay(&fork.sealed, fork.range(), args.trust, watch).await;
+    let replayed = history::replay(&fork.past.sealed, fork.range(), args.trust, watch).await;
     let (learned, tried) = replayed.or_machine()?;
     // The next run starts from this.
     fork.keep(&places.cache, &learned)?;

@@ -7,6 +7,7 @@ pub(crate) mod fork_lock;
 mod integrate;
 mod notify;
 pub(crate) mod observe;
+pub(crate) mod past;
 pub(crate) mod preview;
 pub(crate) mod progress;
 mod publish;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use engine::workspace::MergeBegun;
-use host::git::{CommitDraft, ConflictStage, GitIdentity, SealedRepo, UserRepo};
+use host::git::{CommitDraft, ConflictStage, GitIdentity, LineageRange, SealedRepo, UserRepo};
 use merge::path::TreePath;
-use merge::resolver::history::{HistoryRange, Learned, MergesRead, learn};
+use merge::resolver::history::{Learned, MergesRead, learn};
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::receipt::Receipt;
 use merge::resolver::touch::add_touches;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use shell::Ui;
 
 use super::observe::fork_key;
+use super::past::ForkPast;
 use super::progress::Counter;
 use super::run::ForkRun;
 use super::structure::Mergiraf;
@@ -63,9 +64,10 @@ impl ForkRun<'_> {
         repo: &SealedRepo,
     ) -> Result<ResolvedMerge, Failure> {
         let pins = self.run.record.pins.clone();
-        let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
+        let past = ForkPast::open(&self.repo, &self.run.record.fork.remotes.origin).await?;
+        let range = past.range(&pins.base, &pins.upstream);
         let file = learned_file(&self.cache, &self.repo);
-        let learned = learn_kept(self.ui, repo, range, &file).await?;
+        let learned = learn_kept(self.ui, &past.sealed, range, &file).await?;
         let heads = MergeHeads { ours: pins.base, theirs: pins.upstream };
         let mut done = self.resolve_with_programs(repo, &heads, &learned.knowledge).await?;
         if !done.rest.is_empty() {
@@ -202,7 +204,7 @@ pub(crate) fn learned_file(cache: &Path, repo: &UserRepo) -> PathBuf {
 pub(crate) async fn learn_kept(
     ui: &Ui,
     repo: &SealedRepo,
-    range: HistoryRange<'_>,
+    range: LineageRange<'_>,
     file: &Path,
 ) -> Result<Learned, Failure> {
     // A file that cannot be read is discarded; everything is learned again.

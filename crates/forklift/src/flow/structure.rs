@@ -9,8 +9,7 @@ use std::time::Duration;
 use engine::agent_run::copy_program;
 use engine::box_command::BoxCommand;
 use engine::workspace::{give, make_harness_state};
-use host::git::SealedRepo;
-use merge::resolver::history::HistoryRange;
+use host::git::{LineageRange, SealedRepo};
 use merge::resolver::structure::{
     Answers, RatedMerger, StructuralMerger, StructureRecord, ThreeVersions, learn_structure,
 };
@@ -61,7 +60,7 @@ impl<'a> Mergiraf<'a> {
     /// Measures the precision of its answers on the fork's newest merges, starting from the saved record.
     pub(super) async fn record(&self, repo: &SealedRepo) -> Result<StructureRecord, Failure> {
         let pins = &self.run.run.record.pins;
-        let range = HistoryRange { tip: &pins.base, upstream: &pins.upstream };
+        let range = LineageRange { tip: &pins.base, siblings: &[], upstream: &pins.upstream };
         let file = record_file(&self.run.cache, &fork_key(&self.run.repo));
         let kept = load_record(&file);
         let learned = learn_structure(repo, range, kept.clone(), self).await.or_machine()?;

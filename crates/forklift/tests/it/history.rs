@@ -50,7 +50,7 @@ fn trust_says_from_what_it_was_learned() {
     let fork = merged_once(&hermetic);
     let output = forklift(&hermetic, &fork, &["trust"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stdout.contains("Learned from 1 merge;"), "{}", output.stdout);
+    assert!(output.stdout.contains("Learned from 1 merge, "), "{}", output.stdout);
 }
 
 #[test]

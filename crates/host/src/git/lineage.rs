@@ -19,30 +19,44 @@ pub struct PastMerge {
     pub theirs: Sha,
 }
 
+/// Commits between which merges of upstream are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct LineageRange<'a> {
+    /// The fork's commit.
+    pub tip: &'a Sha,
+    /// Tips of the fork's other branches.
+    pub siblings: &'a [Sha],
+    pub upstream: &'a Sha,
+}
+
+/// Most branches beside the tip that are read.
+const SIBLINGS_CAP: usize = 1000;
+
 /// Time limit for long histories, which are read without a commit graph.
 const LINEAGE_LIMIT: Duration = Duration::from_secs(300);
 
 impl SealedRepo {
-    /// Lists the newest `limit` merges of upstream that are reachable from `tip`, oldest first. The second
-    /// parent of such a merge is reachable from `upstream`, or contains no commit of the fork, such as a
-    /// release on a branch of upstream. Merges that upstream itself made are left out.
+    /// Lists the newest `limit` merges of upstream that are reachable from the tip or a sibling, oldest first by date.
+    /// The second parent of such a merge is reachable from upstream, or, for merges below the tip, contains no commit
+    /// of the fork, such as a release on a branch of upstream. Merges that upstream itself made are left out.
     pub async fn past_merges(
         &self,
-        tip: &Sha,
-        upstream: &Sha,
+        range: LineageRange<'_>,
         limit: usize,
     ) -> Result<Vec<PastMerge>, GitError> {
-        let call = GitCall::new(argv_lineage(tip, upstream)).within(LINEAGE_LIMIT);
+        let call = GitCall::new(argv_lineage(range)).within(LINEAGE_LIMIT);
         let answer = self.git.query(call).await?;
-        let parse = |bytes| parse_lineage(bytes, tip);
+        let parse = |bytes| parse_lineage(bytes, range.tip);
         let mut merges = answer.parse(parse, "it is not a list of commits")?;
         Ok(merges.split_off(merges.len().saturating_sub(limit)))
     }
 }
 
-fn argv_lineage(tip: &Sha, upstream: &Sha) -> Vec<OsString> {
+fn argv_lineage(LineageRange { tip, siblings, upstream }: LineageRange<'_>) -> Vec<OsString> {
     let words = "rev-list --parents --boundary --date-order --reverse";
-    argv_with(words, [tip.as_str(), &format!("^{upstream}"), "--"])
+    let upstream = format!("^{upstream}");
+    let tips = [tip].into_iter().chain(siblings.iter().take(SIBLINGS_CAP)).map(Sha::as_str);
+    argv_with(words, tips.chain([upstream.as_str(), "--"]))
 }
 
 /// Parses lines of a commit and its parents; a dash marks upstream commits that are parents of the fork's.
@@ -144,7 +158,8 @@ mod tests {
     #[test]
     fn the_question_names_both_ends_by_their_whole_ids() {
         let [a, b] = ['a', 'b'].map(|letter| Sha::parse(&id(letter)).unwrap());
-        let argv = argv_lineage(&a, &b).join(" ".as_ref()).into_string().unwrap();
+        let range = LineageRange { tip: &a, siblings: &[], upstream: &b };
+        let argv = argv_lineage(range).join(" ".as_ref()).into_string().unwrap();
         insta::assert_snapshot!(argv, @"rev-list --parents --boundary --date-order --reverse aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ^bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
     }
 }

@@ -59,7 +59,7 @@ pub use diff::{ChangedEntry, EntryStatus};
 pub use entry::TreeEntry;
 pub use forecast::{DatedCommit, FileNumbers, Rename};
 pub use history::{CommitFacts, GitIdentity};
-pub use lineage::PastMerge;
+pub use lineage::{LineageRange, PastMerge};
 pub use merge::{CommitDraft, ConflictStage, MergeNote, MergedTree};
 pub use patch::{CommitPatch, CommitPaths};
 pub use push::{BranchUpdate, DeleteOutcome, PushOutcome, PushSpec, push_problem};

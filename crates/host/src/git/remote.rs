@@ -101,6 +101,18 @@ impl UserRepo {
         read_remote_branch(&git.query(call).await?, branch)
     }
 
+    /// Lists the branches of a remote as last fetched, newest first.
+    pub async fn remote_branches(
+        &self,
+        remote: &RemoteName,
+    ) -> Result<Vec<(BranchName, Sha)>, GitError> {
+        let words =
+            "for-each-ref --sort=-committerdate --format=%(objectname)%00%(symref)%00%(refname)";
+        let prefix = format!("refs/remotes/{remote}/");
+        let answer = self.git.query(argv_with(words, [&prefix])).await?;
+        answer.parse(|bytes| parse_branches(bytes, &prefix), "it is not a list of branches")
+    }
+
     /// Returns the default branch of a remote as recorded at clone time, if it was.
     pub async fn default_branch(
         &self,
@@ -172,6 +184,21 @@ fn parse_remote_refs(bytes: &[u8]) -> Option<Vec<RemoteRef>> {
         }
     }
     Some(refs)
+}
+
+/// Parses lines of an object, the ref that it stands for (none for a branch) and a name. Names that are no branches are left out.
+fn parse_branches(bytes: &[u8], prefix: &str) -> Option<Vec<(BranchName, Sha)>> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut branches = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.split('\0');
+        let (id, symref, name) = (fields.next()?, fields.next()?, fields.next()?);
+        let branch = name.strip_prefix(prefix).and_then(|name| BranchName::parse(name).ok());
+        if let Some(branch) = branch.filter(|_| symref.is_empty()) {
+            branches.push((branch, Sha::parse(id).ok()?));
+        }
+    }
+    Some(branches)
 }
 
 /// Reads the branch. Status 1 means that the remote's HEAD is not recorded locally.

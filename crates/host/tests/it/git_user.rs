@@ -111,6 +111,10 @@ async fn remotes_have_names_addresses_and_default_branches() {
     world.git("fork", &["remote", "set-head", "upstream", "main"]).await;
     let known = repo.default_branch(&remote("upstream")).await.unwrap();
     assert_eq!(known.unwrap().as_str(), "main");
+    let branches = repo.remote_branches(&remote("upstream")).await.unwrap();
+    let names: Vec<&str> = branches.iter().map(|(branch, _)| branch.as_str()).collect();
+    assert_eq!(names, ["main"], "the remote's HEAD is no branch");
+    assert!(repo.remote_branches(&remote("none")).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -101,6 +101,9 @@ pub fn decide(
     scored: &ScoredConflict,
     trust: TrustThreshold,
 ) -> Result<ResolverDecision, Declined> {
+    if let Some(outcome) = known_outcome(conflict, scored, trust) {
+        return Ok(ResolverDecision { outcome, confidence: KNOWN });
+    }
     let mut options: Vec<(f64, Option<&WholeFileAnswer>)> = Vec::new();
     options.extend(scored.whole.as_ref().map(|whole| (whole.confidence, Some(whole))));
     options.extend(scored.by_hunks.as_ref().map(|by_hunks| (by_hunks.confidence, None)));
@@ -128,6 +131,22 @@ pub fn decide(
     Err(declined)
 }
 
+/// Confidence in people's own answer to the same three versions.
+pub const KNOWN: f64 = 0.99;
+
+fn known_outcome(
+    conflict: &FileConflict,
+    scored: &ScoredConflict,
+    trust: TrustThreshold,
+) -> Option<ResolvedContent> {
+    let known = scored.known.as_ref().filter(|_| trust.allows(KNOWN))?;
+    match &known.content {
+        ResolvedContent::Whole(_) => {}
+        ResolvedContent::Text(text) => gate::judge(conflict, text).ok()?,
+    }
+    Some(known.content.clone())
+}
+
 /// Best answer for each hunk.
 pub fn best_texts(scored: &ScoredConflict) -> impl Iterator<Item = &[u8]> {
     scored.hunks.iter().filter_map(|hunk| Some(hunk.candidates.get(hunk.best?)?.text.as_slice()))
@@ -151,9 +170,9 @@ pub fn agrees(
 ) -> bool {
     match outcome {
         ResolvedContent::Whole(choice) => human.agree_with_choice(conflict, *choice),
-        ResolvedContent::Text(_) => {
+        ResolvedContent::Text(text) => {
             let answers: Vec<&[u8]> = best_texts(scored).collect();
-            human.agree_with_hunks(conflict, &answers)
+            human.agree_with_text(text) || human.agree_with_hunks(conflict, &answers)
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use host::git::{GitError, PastMerge, SealedRepo};
+use host::git::{GitError, LineageRange, PastMerge, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +23,17 @@ pub struct Learned {
     maker: String,
     /// Merges that were read, in order.
     pub seen: Vec<Sha>,
+    /// Those of them that [`teach`] was given. They count wherever they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    taught: Vec<Sha>,
     /// Merges that could not be read.
     pub skipped: Vec<Skipped>,
     /// Merges whose result is one side, without even the changes that git could merge. Such a merge decides about all
     /// conflicts at once, so nothing is learned from it.
     pub one_sided: usize,
+    /// Conflicts that would have been resolved at the usual threshold, each with the knowledge from before it.
+    #[serde(default)]
+    pub past: ReplayScore,
     pub knowledge: Knowledge,
 }
 
@@ -51,22 +57,14 @@ pub struct ReplayedMerge {
     pub resolver_ms: u64,
 }
 
-/// Range of a fork's history.
-#[derive(Clone, Copy, Debug)]
-pub struct HistoryRange<'a> {
-    /// The fork's commit; only merges reachable from it count.
-    pub tip: &'a Sha,
-    pub upstream: &'a Sha,
-}
-
 /// Learns from all merges that were not read yet. `kept` is used if all its merges are reachable from the range.
 pub async fn learn(
     repo: &SealedRepo,
-    range: HistoryRange<'_>,
+    range: LineageRange<'_>,
     kept: Option<Learned>,
     mut watch: impl FnMut(MergesRead),
 ) -> Result<Learned, GitError> {
-    let all = repo.past_merges(range.tip, range.upstream, usize::MAX).await?;
+    let all = repo.past_merges(range, usize::MAX).await?;
     let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
     let newest = all.len().saturating_sub(MERGES_CAP);
@@ -75,6 +73,23 @@ pub async fn learn(
     for (read, merge) in new.iter().enumerate() {
         watch(MergesRead { read, of: new.len() });
         learned.take(repo, merge, None).await?;
+    }
+    Ok(learned)
+}
+
+/// Learns from one merge, wherever it is: a program that replays merges in order names each after it was scored.
+pub async fn teach(
+    repo: &SealedRepo,
+    merge: &PastMerge,
+    kept: Option<Learned>,
+) -> Result<Learned, GitError> {
+    let kept = kept.filter(|kept| kept.maker == maker());
+    let mut learned = kept.unwrap_or_else(Learned::fresh);
+    if !learned.seen.contains(&merge.sha) {
+        learned.take(repo, merge, None).await?;
+    }
+    if !learned.taught.contains(&merge.sha) {
+        learned.taught.push(merge.sha.clone());
     }
     Ok(learned)
 }
@@ -89,11 +104,11 @@ pub struct MergesRead {
 /// Replays the newest merges in order, each with the knowledge from before it.
 pub async fn replay(
     repo: &SealedRepo,
-    range: HistoryRange<'_>,
+    range: LineageRange<'_>,
     trust: TrustThreshold,
     mut watch: impl FnMut(MergesRead),
 ) -> Result<(Learned, Vec<ReplayedMerge>), GitError> {
-    let all = repo.past_merges(range.tip, range.upstream, MERGES_CAP).await?;
+    let all = repo.past_merges(range, MERGES_CAP).await?;
     let mut learned = Learned::fresh();
     let mut tried = Vec::new();
     for (read, merge) in all.iter().enumerate() {
@@ -116,7 +131,8 @@ impl Learned {
     /// Returns whether all merges are still reachable: a merge that was undone must not count.
     fn is_of(&self, all: &[PastMerge]) -> bool {
         let reachable: BTreeSet<&Sha> = all.iter().map(|merge| &merge.sha).collect();
-        self.maker == maker() && self.seen.iter().all(|merge| reachable.contains(merge))
+        let counts = |merge: &Sha| reachable.contains(merge) || self.taught.contains(merge);
+        self.maker == maker() && self.seen.iter().all(counts)
     }
 
     /// Learns from one merge. A merge with missing objects (a partial clone) is skipped.
@@ -150,6 +166,9 @@ impl Learned {
         let table = Table::shipped();
         let replayed = replay_merge(table, &mut self.knowledge, &merge.sha, facts.conflicts);
         let resolver_time = facts.read_time + started.elapsed();
+        if !replayed.is_empty() {
+            self.past.add(&replayed, TrustThreshold::DEFAULT);
+        }
         let mut score = ReplayScore::default();
         if let Some(trust) = trust.filter(|_| facts.conflict_count > 0) {
             score.add(&replayed, trust);
@@ -168,7 +187,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-const SHAPE: u32 = 4;
+const SHAPE: u32 = 5;
 
 /// Identifies strategies and table: other versions may answer differently.
 fn maker() -> String {

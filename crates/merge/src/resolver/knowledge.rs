@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer_class::AnswerClass;
 use super::conflict::FileConflict;
+use super::decide::best_texts;
 use super::gate::markers;
 use super::habit::{Habits, Resolution, scope_keys};
 use super::human::HumanResolution;
@@ -15,6 +16,7 @@ use super::memory::HunkMemory;
 use super::nearby::{EarlierResolution, Nearby};
 use super::record::{Lesson, PrecisionRecord};
 use super::scorer::{ScoredConflict, choice_of, kind_of, sides_of};
+use super::standing::{BasisCase, COUNTED, Standings};
 use super::table::Table;
 use crate::three::text::bare;
 
@@ -31,6 +33,9 @@ pub struct Knowledge {
     pub nearby: Nearby,
     /// Measured precision of each answer class.
     pub record: PrecisionRecord,
+    /// Merges in which each basis of answers held.
+    #[serde(default)]
+    pub standings: Standings,
     /// Number of merges learned from.
     pub merges: usize,
 }
@@ -52,6 +57,8 @@ impl Knowledge {
             lessons.extend(lessons_of(one));
         }
         self.record.learn(table, &lessons);
+        let cases: Vec<BasisCase<'_>> = replayed.iter().flat_map(basis_cases).collect();
+        self.standings.learn(&cases);
         self.merges += 1;
     }
 
@@ -78,6 +85,10 @@ impl Knowledge {
         if scored.whole.is_none() {
             return;
         }
+        let is_clean = human.bytes.as_ref().is_none_or(|bytes| markers(bytes) == 0);
+        if is_clean {
+            self.memory.learn_file(conflict, human.choice, merge);
+        }
         self.files.learn(scope_keys(&kind_of(conflict), &path), human.choice);
         for (hunk, answer, choice) in resolved {
             self.hunks.learn(scope_keys(sides_of(hunk), &path), choice);
@@ -87,6 +98,20 @@ impl Knowledge {
             }
         }
     }
+}
+
+/// Answers of a past conflict that count for their bases.
+pub fn basis_cases(replayed: &ReplayedConflict) -> impl Iterator<Item = BasisCase<'_>> {
+    let ReplayedConflict { conflict, human, scored } = replayed;
+    let whole = scored.whole.as_ref().map(|answer| {
+        (answer.score, answer.basis.as_str(), human.agree_with_choice(conflict, answer.choice))
+    });
+    let by_hunks = scored.by_hunks.as_ref().map(|answer| {
+        let texts: Vec<&[u8]> = best_texts(scored).collect();
+        (answer.score, answer.basis.as_str(), human.agree_with_hunks(conflict, &texts))
+    });
+    let counted = whole.into_iter().chain(by_hunks).filter(|(score, ..)| *score >= COUNTED);
+    counted.map(|(_, basis, agreed)| BasisCase { basis, path: conflict.path.to_string(), agreed })
 }
 
 /// One lesson for each answer: right or wrong.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
+use super::conflict::{FileConflict, FileVersion};
 use super::habit::Resolution;
 use super::hunk::Hunk;
 use crate::three::text::{bare, bare_lines};
@@ -17,6 +18,8 @@ const TEXT_CAP: usize = 64 << 10;
 pub struct HunkMemory {
     texts: BTreeMap<HunkKey, KnownText>,
     choices: BTreeMap<HunkKey, KnownChoice>,
+    #[serde(default)]
+    files: BTreeMap<HunkKey, KnownFile>,
 }
 
 /// Truncated SHA-256 (16 bytes), long enough to rule out forged matches.
@@ -29,6 +32,14 @@ pub struct KnownText {
     pub text: Vec<u8>,
     /// Times in a row.
     pub times: u32,
+    /// Latest merge with it.
+    pub merge: Sha,
+}
+
+/// Resolution of a file whose three versions were in conflict before, as on a sibling branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownFile {
+    pub choice: Resolution,
     /// Latest merge with it.
     pub merge: Sha,
 }
@@ -79,6 +90,16 @@ impl HunkMemory {
         self.choices.get(&key_of(hunk, path, likeness))
     }
 
+    /// Resolution of the same three versions, at any path.
+    pub fn file(&self, conflict: &FileConflict) -> Option<&KnownFile> {
+        self.files.get(&key_of_file(conflict))
+    }
+
+    /// Stores people's resolution of a file.
+    pub fn learn_file(&mut self, conflict: &FileConflict, choice: Resolution, merge: &Sha) {
+        self.files.insert(key_of_file(conflict), KnownFile { choice, merge: merge.clone() });
+    }
+
     /// Returns whether people wrote a new text for the latest similar hunk, which makes answers from the two sides alone
     /// doubtful.
     pub fn was_rewritten(&self, hunk: &Hunk, path: &str) -> bool {
@@ -115,6 +136,13 @@ impl HunkMemory {
             self.choices.insert(key, KnownChoice { choice, times, merge: merge.clone() });
         }
     }
+}
+
+fn key_of_file(conflict: &FileConflict) -> HunkKey {
+    let id = |side: &Option<FileVersion>| {
+        side.as_ref().map(|side| side.id.as_str().as_bytes().to_vec()).unwrap_or_default()
+    };
+    hash("file", &[&conflict.base, &conflict.ours, &conflict.theirs].map(id))
 }
 
 fn key_of_all(hunk: &Hunk) -> HunkKey {

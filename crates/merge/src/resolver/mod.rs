@@ -4,7 +4,8 @@
 //! - [`analysis`], [`memory`], [`habit`] and [`rule`] are the sources of answers; [`answer_class`] names their classes
 //! - [`structure`] is the interface to an external program that merges by syntax; [`nearby`] lists earlier resolutions
 //!   at the same path or folder
-//! - [`scorer`] gives every answer a confidence, [`decide`] picks one, [`gate`] rejects broken results
+//! - [`scorer`] gives every answer a confidence, [`standing`] limits it by the record of its kind in this fork, [`decide`]
+//!   picks one, [`gate`] rejects broken results
 //! - [`resolve_conflicts()`] does all of that for one merge and writes a [`receipt`] for each resolved and a [`brief`]
 //!   for each open conflict; [`touch`] adds the commits of both sides to the briefs
 //! - [`human`] reads people's resolution of a past conflict, [`knowledge`] learns from it, [`record`] holds the measured
@@ -30,6 +31,7 @@ pub mod replay;
 pub mod resolve;
 pub mod rule;
 pub mod scorer;
+pub mod standing;
 pub mod structure;
 pub mod table;
 pub mod touch;

@@ -90,6 +90,14 @@ impl Receipt {
         scored: &ScoredConflict,
         decision: &ResolverDecision,
     ) -> Self {
+        let known = scored.known.as_ref().filter(|known| known.content == decision.outcome);
+        if let Some(known) = known {
+            let steps = vec![ReceiptStep {
+                learned_from: Some(known.merge.clone()),
+                ..step(&known.answer_class, decision.confidence)
+            }];
+            return Self::new(conflict, &decision.outcome, decision.confidence, steps);
+        }
         let steps = match &decision.outcome {
             ResolvedContent::Whole(_) => scored
                 .whole

@@ -11,7 +11,7 @@ use super::conflict::{FILE_CAP, FileConflict, list_conflicts, read_contents};
 use super::decide::{TrustThreshold, agrees, decide};
 use super::human::HumanResolution;
 use super::knowledge::{Knowledge, ReplayedConflict};
-use super::scorer::Scorer;
+use super::scorer::{ScoredConflict, Scorer};
 use super::table::Table;
 
 /// Most conflicts of a merge that is replayed. Larger merges take minutes and teach nothing more.
@@ -112,7 +112,10 @@ pub fn replay_merge(
         let scored = scorer.score(&conflict);
         ReplayedConflict { conflict, human, scored }
     };
-    let replayed: Vec<ReplayedConflict> = conflicts.into_iter().map(score).collect();
+    let mut replayed: Vec<ReplayedConflict> = conflicts.into_iter().map(score).collect();
+    let mut scored: Vec<(&FileConflict, &mut ScoredConflict)> =
+        replayed.iter_mut().map(|one| (&one.conflict, &mut one.scored)).collect();
+    knowledge.standings.limit(table, &mut scored, 0);
     if !replayed.is_empty() {
         knowledge.learn(table, merge, &replayed);
     }

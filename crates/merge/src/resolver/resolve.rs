@@ -108,8 +108,9 @@ pub async fn resolve_conflicts(
     let mut done = 0;
     while done < conflicts.len() {
         let count = read_contents(repo, &mut conflicts[done..]).await?;
+        let all = conflicts.len();
         let batch = &mut conflicts[done..done + count];
-        batch.iter().for_each(|conflict| run.take(conflict));
+        run.take_batch(batch, all);
         run.ask_structural_merger(batch).await;
         batch.iter_mut().for_each(FileConflict::forget);
         done += count;
@@ -153,19 +154,34 @@ impl<'a> ResolverRun<'a> {
         }
     }
 
-    fn take(&mut self, conflict: &FileConflict) {
-        if let Some(rule) = self.options.rules.rule_at(conflict.path.as_bytes()).cloned()
-            && self.follow(conflict, &rule)
-        {
-            return;
+    /// Decides about the conflicts of a batch, whose answers are weighed together.
+    fn take_batch(&mut self, batch: &[FileConflict], all: usize) {
+        let open: Vec<&FileConflict> =
+            batch.iter().filter(|conflict| !self.is_ruled(conflict)).collect();
+        let mut scored: Vec<ScoredConflict> =
+            open.iter().map(|conflict| self.score(conflict)).collect();
+        let mut pairs: Vec<(&FileConflict, &mut ScoredConflict)> =
+            open.iter().copied().zip(&mut scored).collect();
+        let ResolveOptions { table, knowledge, .. } = self.options;
+        knowledge.standings.limit(table, &mut pairs, all - batch.len());
+        for (conflict, scored) in open.into_iter().zip(&scored) {
+            self.take(conflict, scored);
         }
-        let scored = self.score(conflict);
-        match decide(conflict, &scored, self.trust_at(conflict)) {
+    }
+
+    /// Returns whether a rule of the owner resolved the conflict.
+    fn is_ruled(&mut self, conflict: &FileConflict) -> bool {
+        let rule = self.options.rules.rule_at(conflict.path.as_bytes()).cloned();
+        rule.is_some_and(|rule| self.follow(conflict, &rule))
+    }
+
+    fn take(&mut self, conflict: &FileConflict, scored: &ScoredConflict) {
+        match decide(conflict, scored, self.trust_at(conflict)) {
             Ok(decision) if self.put(conflict, &decision.outcome) => {
-                self.receipts.push(Receipt::of(conflict, &scored, &decision));
+                self.receipts.push(Receipt::of(conflict, scored, &decision));
             }
-            Ok(_) => self.leave(conflict, &scored, Declined::NoAnswer.to_string()),
-            Err(declined) => self.leave(conflict, &scored, declined.to_string()),
+            Ok(_) => self.leave(conflict, scored, Declined::NoAnswer.to_string()),
+            Err(declined) => self.leave(conflict, scored, declined.to_string()),
         }
     }
 

@@ -7,12 +7,14 @@ use model::id::Sha;
 use super::analysis::{HunkAnalysis, analyze_hunk};
 use super::answer_class::{AnswerClass, ResolveStrategy};
 use super::conflict::{FileConflict, FileVersion};
+use super::decide::ResolvedContent;
 use super::habit::{Resolution, scope_keys};
-use super::hunk::{Hunk, Side, hunks};
+use super::hunk::{Hunk, Side, hunks, join};
 use super::knowledge::Knowledge;
 use super::memory::Likeness;
 use super::record::log_odds;
 use super::replay::CONFLICTS_CAP;
+use super::standing::{basis_of_method, basis_of_whole};
 use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES};
 use crate::clean::ConflictKind;
 use crate::three::text::{bare, is_blank};
@@ -24,6 +26,16 @@ pub struct ScoredConflict {
     pub hunks: Vec<ScoredHunk>,
     /// Answer made of the best answer for each hunk, if every hunk has one.
     pub by_hunks: Option<HunkwiseAnswer>,
+    /// People's answer to the same three versions.
+    pub known: Option<KnownAnswer>,
+}
+
+/// People's resolution of the same conflict in another merge, as git rerere would repeat it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownAnswer {
+    pub content: ResolvedContent,
+    pub answer_class: AnswerClass,
+    pub merge: Sha,
 }
 
 /// One side for the whole file, or its deletion.
@@ -34,6 +46,10 @@ pub struct WholeFileAnswer {
     /// Measured precision of the class in this fork.
     pub precision: f64,
     pub features: [f64; WHOLE_FEATURES],
+    pub basis: String,
+    /// Confidence by the features alone.
+    pub score: f64,
+    /// Score, or less where its basis has not held.
     pub confidence: f64,
 }
 
@@ -60,7 +76,30 @@ pub struct CandidateAnswer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HunkwiseAnswer {
     pub features: [f64; HUNK_FEATURES],
+    pub basis: String,
+    /// Confidence by the features alone.
+    pub score: f64,
+    /// Score, or less where its basis has not held.
     pub confidence: f64,
+}
+
+impl ScoredConflict {
+    /// Bases of the answers, with their scores.
+    pub fn bases(&self) -> impl Iterator<Item = (&str, f64)> {
+        let whole = self.whole.as_ref().map(|answer| (answer.basis.as_str(), answer.score));
+        let by_hunks = self.by_hunks.as_ref().map(|answer| (answer.basis.as_str(), answer.score));
+        whole.into_iter().chain(by_hunks)
+    }
+
+    /// Limits the confidence of each answer to the bound of its basis.
+    pub fn limit(&mut self, bound: impl Fn(&str) -> f64) {
+        if let Some(answer) = &mut self.whole {
+            answer.confidence = answer.score.min(bound(&answer.basis));
+        }
+        if let Some(answer) = &mut self.by_hunks {
+            answer.confidence = answer.score.min(bound(&answer.basis));
+        }
+    }
 }
 
 /// Scores answers with the shipped table and the fork's history.
@@ -88,7 +127,27 @@ impl Scorer<'_> {
         let hunks: Vec<ScoredHunk> =
             found.iter().map(|hunk| self.score_hunk(hunk, &path, found.len())).collect();
         let by_hunks = self.together(&hunks);
-        ScoredConflict { whole: self.whole(conflict, &path), hunks, by_hunks }
+        let known = self.known(conflict, &found);
+        ScoredConflict { whole: self.whole(conflict, &path), hunks, by_hunks, known }
+    }
+
+    /// People's answer to the same three versions, if it is still at hand.
+    fn known(&self, conflict: &FileConflict, hunks: &[&Hunk]) -> Option<KnownAnswer> {
+        let memory = &self.knowledge.memory;
+        let file = memory.file(conflict)?;
+        let content = match file.choice {
+            Resolution::Ours | Resolution::Theirs | Resolution::Absent => {
+                ResolvedContent::Whole(file.choice)
+            }
+            _ if hunks.is_empty() => return None,
+            _ => {
+                let texts: Option<Vec<&[u8]>> =
+                    hunks.iter().map(|hunk| Some(memory.text(hunk)?.text.as_slice())).collect();
+                ResolvedContent::Text(join(&conflict.pieces, texts?))
+            }
+        };
+        let answer_class = AnswerClass::new(ResolveStrategy::Memory, "same-file", "again");
+        Some(KnownAnswer { content, answer_class, merge: file.merge.clone() })
     }
 
     fn whole(&self, conflict: &FileConflict, path: &str) -> Option<WholeFileAnswer> {
@@ -105,8 +164,17 @@ impl Scorer<'_> {
             AnswerClass::new(ResolveStrategy::Policy, "file", detail).of_family(&kind);
         let precision = self.knowledge.record.confidence(self.table, &answer_class, path);
         let features = [1.0, log_odds(precision), ln(self.counted_conflicts()), flag(is_text)];
-        let confidence = self.table.confidence_of_whole(&features);
-        Some(WholeFileAnswer { choice, answer_class, precision, features, confidence })
+        let score = self.table.confidence_of_whole(&features);
+        let basis = basis_of_whole(conflict.kind, choice);
+        Some(WholeFileAnswer {
+            choice,
+            answer_class,
+            precision,
+            features,
+            basis,
+            score,
+            confidence: score,
+        })
     }
 
     fn score_hunk(&self, hunk: &Hunk, path: &str, count: usize) -> ScoredHunk {
@@ -228,7 +296,7 @@ impl Scorer<'_> {
 
     /// Confidence in the best answers together. The weakest one and opposing answers count most.
     fn together(&self, hunks: &[ScoredHunk]) -> Option<HunkwiseAnswer> {
-        let (mut weakest, mut product) = (1.0_f64, 1.0_f64);
+        let (mut weakest, mut product, mut method) = (1.0_f64, 1.0_f64, "");
         let (mut opposition, mut support) = (0.0_f64, usize::MAX);
         for hunk in hunks {
             let best = hunk.candidates.get(hunk.best?)?;
@@ -237,7 +305,9 @@ impl Scorer<'_> {
             let others = voices.iter().filter(|(text, _)| **text != chosen);
             opposition = others.map(|(_, voice)| voice.precision).fold(opposition, f64::max);
             support = support.min(voices.get(&chosen).map_or(0, |voice| voice.methods.len()));
-            weakest = weakest.min(best.precision);
+            if best.precision < weakest {
+                (weakest, method) = (best.precision, best.answer_class.method);
+            }
             product *= best.precision;
         }
         if hunks.is_empty() {
@@ -253,7 +323,9 @@ impl Scorer<'_> {
             ln(hunks.len()),
             ln(self.counted_conflicts()),
         ];
-        Some(HunkwiseAnswer { features, confidence: self.table.confidence_by_hunks(&features) })
+        let score = self.table.confidence_by_hunks(&features);
+        let basis = basis_of_method(method);
+        Some(HunkwiseAnswer { features, basis, score, confidence: score })
     }
 }
 

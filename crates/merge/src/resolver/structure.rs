@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::pin::Pin;
 
-use host::git::{GitError, PastMerge, SealedRepo};
+use host::git::{GitError, LineageRange, PastMerge, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,6 @@ use super::analysis::analyze_hunk;
 use super::answer_class::{AnswerClass, ResolveStrategy};
 use super::conflict::FileConflict;
 use super::gate;
-use super::history::HistoryRange;
 use super::human::{HumanResolution, human_answers};
 use super::hunk::{hunks, join};
 use super::record::{Lesson, PrecisionRecord};
@@ -121,11 +120,11 @@ fn answer_class_of(conflict: &FileConflict, text: &[u8]) -> AnswerClass {
 /// Tries the program on the newest merges that it was not tried on yet.
 pub async fn learn_structure(
     repo: &SealedRepo,
-    range: HistoryRange<'_>,
+    range: LineageRange<'_>,
     kept: Option<StructureRecord>,
     program: &dyn StructuralMerger,
 ) -> Result<StructureRecord, GitError> {
-    let all = repo.past_merges(range.tip, range.upstream, usize::MAX).await?;
+    let all = repo.past_merges(range, usize::MAX).await?;
     let reachable: BTreeSet<&Sha> = all.iter().map(|merge| &merge.sha).collect();
     let is_of = |kept: &StructureRecord| {
         kept.program == program.program() && kept.seen.iter().all(|sha| reachable.contains(sha))

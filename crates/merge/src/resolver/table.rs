@@ -22,6 +22,9 @@ pub struct Table {
     /// Precision of each answer class. The key in the file is part of [`name`](Self::name) and stays as it was.
     #[serde(rename = "grades")]
     pub answer_classes: BTreeMap<String, f64>,
+    /// Mean share, over forks, of merges in which the answers on a basis were right.
+    #[serde(default)]
+    pub bases: BTreeMap<String, f64>,
     /// Weights of the [`TOKEN_FEATURES`] features of a token merge.
     pub token: Vec<f64>,
     /// Weights of the [`HUNK_FEATURES`] features of a file that is resolved hunk by hunk.
@@ -40,6 +43,8 @@ pub const WHOLE_FEATURES: usize = 4;
 /// Share of a resolution that the table does not have.
 const UNSEEN_FILE: f64 = 0.3;
 const UNSEEN_HUNK: f64 = 0.2;
+/// Share of merges in which a basis held that the table does not have.
+const UNSEEN_BASIS: f64 = 0.7;
 /// Precision of a class that the table does not have.
 const UNSEEN_CLASS: f64 = 0.5;
 
@@ -68,6 +73,11 @@ impl Table {
     /// Precision of a class in other forks.
     pub fn prior(&self, answer_class: &AnswerClass) -> f64 {
         self.answer_classes.get(&answer_class.name).copied().unwrap_or(UNSEEN_CLASS)
+    }
+
+    /// Share of merges in which a basis held, in the mean of other forks.
+    pub fn basis(&self, basis: &str) -> f64 {
+        self.bases.get(basis).copied().unwrap_or(UNSEEN_BASIS)
     }
 
     /// Share of a resolution of whole files in other forks.

@@ -13,6 +13,7 @@ mod property;
 mod rebase;
 mod resolver;
 mod speed;
+mod standing;
 mod structure;
 mod test_names;
 mod verdict;

@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
+use host::git::LineageRange;
 use merge::resolver::answer_class::ResolveStrategy;
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::HistoryRange;
 use merge::resolver::structure::{
     Answers, RatedMerger, StructuralMerger, StructureRecord, ThreeVersions, learn_structure,
 };
@@ -56,7 +56,7 @@ async fn ask(
 
 async fn learned(world: &World, program: &dyn StructuralMerger) -> StructureRecord {
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let range = HistoryRange { tip: &tip, upstream: &upstream };
+    let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
     learn_structure(&world.sealed().await, range, None, program).await.unwrap()
 }
 
@@ -130,7 +130,7 @@ async fn another_version_starts_anew_and_merges_that_were_seen_are_not_asked_aga
     let program = program(weave);
     let record = learned(&world, &program).await;
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let range = HistoryRange { tip: &tip, upstream: &upstream };
+    let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
     let sealed = world.sealed().await;
     let again = learn_structure(&sealed, range, Some(record.clone()), &program).await.unwrap();
     assert_eq!((again == record, program.asked.borrow().len()), (true, 1));
