@@ -1,6 +1,7 @@
 //! Logistic regression by Newton's method, small and exact enough for a dozen features.
 
 /// One case: its features, whether it held, and its weight.
+#[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) features: Vec<f64>,
     pub(crate) held: bool,

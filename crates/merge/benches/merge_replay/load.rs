@@ -1,5 +1,6 @@
 //! Reads the list and the clones: every merge made again, with what people made of it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use merge::resolver::scorer::Scorer;
 use merge::resolver::table::Table;
 use model::id::Sha;
 use serde::Deserialize;
+use testkit::Repo;
 
 use crate::clone::find_objects;
 use crate::stand_in::with_stand_ins;
@@ -29,11 +31,18 @@ pub(crate) struct Past {
     pub(crate) score_time: Duration,
 }
 
+/// A line of a list: a fork with its merges in order, or one merge with what is known about it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Fork { repo: String, merges: Vec<Sha> },
+    Merge(Row),
+}
+
 #[derive(Deserialize)]
 struct Row {
     repo: String,
     merge: Sha,
-    parents: [Sha; 2],
     ct: i64,
     outcome: String,
     took_ours: bool,
@@ -42,50 +51,74 @@ struct Row {
 
 pub(crate) async fn load_forks(clones: &Path, list: &Path, only: Option<&str>) -> Vec<Fork> {
     let text = fs::read_to_string(list).unwrap();
-    let rows: Vec<Row> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let mut names: Vec<String> = Vec::new();
-    for row in &rows {
-        if !names.contains(&row.repo) && only.is_none_or(|only| row.repo.contains(only)) {
-            names.push(row.repo.clone());
-        }
-    }
+    let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut forks = Vec::new();
-    for name in names {
-        let rows = rows.iter().filter(|row| row.repo == name);
+    for (name, merges) in by_fork(lines) {
+        if only.is_some_and(|only| !name.contains(only)) {
+            continue;
+        }
         match find_objects(clones, &name) {
-            Some(objects) => forks.push(load_fork(&name, &objects, rows).await),
+            Some(objects) => forks.push(load_fork(&name, &objects, &merges).await),
             None => println!("{name}: no clone in {}", clones.display()),
         }
     }
     forks
 }
 
-/// A whole merge that took one side was no merge of contents.
-async fn load_fork(name: &str, objects: &Path, rows: impl Iterator<Item = &Row>) -> Fork {
+/// Merges of each fork, oldest first. A whole merge that took one side was no merge of contents.
+fn by_fork(lines: Vec<Line>) -> Vec<(String, Vec<Sha>)> {
+    let mut forks: Vec<(String, Vec<Sha>)> = Vec::new();
+    let mut rows: BTreeMap<String, Vec<(i64, Sha)>> = BTreeMap::new();
+    for line in lines {
+        match line {
+            Line::Fork { repo, merges } => forks.push((repo, merges)),
+            Line::Merge(row) => {
+                if row.outcome == "conflict" && !row.took_ours && !row.took_theirs {
+                    rows.entry(row.repo).or_default().push((row.ct, row.merge));
+                }
+            }
+        }
+    }
+    forks.extend(rows.into_iter().map(|(repo, mut merges)| {
+        merges.sort();
+        (repo, merges.into_iter().map(|(_, merge)| merge).collect())
+    }));
+    forks
+}
+
+async fn load_fork(name: &str, objects: &Path, merges: &[Sha]) -> Fork {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("host.git");
     let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.unwrap();
     repo.add_alternate(objects).unwrap();
     let repo = repo.believing_commit_graph();
-    let is_tried = |row: &&Row| row.outcome == "conflict" && !row.took_ours && !row.took_theirs;
-    let mut rows: Vec<&Row> = rows.filter(is_tried).collect();
-    rows.sort_by_key(|row| row.ct);
-    let rows = rows.split_off(rows.len().saturating_sub(MERGES_CAP));
+    let newest = merges.len().saturating_sub(MERGES_CAP);
     let started = Instant::now();
-    let mut merges = Vec::new();
-    for row in rows {
-        let [ours, theirs] = row.parents.clone();
-        let merge = PastMerge { sha: row.merge.clone(), ours, theirs };
+    let mut found = Vec::new();
+    for merge in past_merges(&path, &merges[newest..]) {
         let observe = async || observe_merge(&repo, &merge).await;
         match with_stand_ins(scratch.path(), observe).await {
             Ok(facts) => {
-                merges.push(Past { sha: merge.sha, score_time: time_scoring(&facts), facts });
+                found.push(Past { sha: merge.sha, score_time: time_scoring(&facts), facts });
             }
             Err(error) => println!("{name} {}: {error}", merge.sha.short()),
         }
     }
-    println!("{name}: {} merges in {:?}", merges.len(), started.elapsed());
-    Fork { name: name.to_owned(), merges }
+    println!("{name}: {} merges in {:?}", found.len(), started.elapsed());
+    Fork { name: name.to_owned(), merges: found }
+}
+
+/// The merges with their parents.
+fn past_merges(repo: &Path, merges: &[Sha]) -> Vec<PastMerge> {
+    let mut argv = vec!["rev-list", "--no-walk=unsorted", "--parents"];
+    argv.extend(merges.iter().map(Sha::as_str));
+    let text = Repo::open(repo.to_path_buf()).git(&argv);
+    let parse = |line: &str| {
+        let ids: Vec<Sha> = line.split(' ').map(|id| Sha::parse(id).unwrap()).collect();
+        let [sha, ours, theirs] = ids.try_into().ok()?;
+        Some(PastMerge { sha, ours, theirs })
+    };
+    text.lines().filter_map(parse).collect()
 }
 
 /// Without a past: looking at the hunks is what takes time.

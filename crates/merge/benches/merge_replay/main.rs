@@ -1,10 +1,10 @@
 //! How many conflicts of real forks' merges the resolver resolves, and how often as people did.
 //!
-//! `merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]`: the list has one merge of a public
-//! repository on each line, the folder its clone. git, rerere and mergiraf stand beside ours. With `--table` the shipped
-//! table is made again from them, and from those of another list whose forks only teach. Figures with a table that was made
-//! without the fork in question are called *blind*; the answer classes and the scale of trust were still chosen with all forks in
-//! view. Figures of the shipped table on the list it was made from are flattering.
+//! `merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--others]`: the list has public forks and their
+//! merges of upstream (`forks.jsonl` beside this file, unless another is given), the folder their clones. Each fork is judged by a
+//! table that was made without it. Then come the share of forks that keep the promise, the median and the worst fork, and the
+//! sum over all forks last. With `--table` the shipped table is made again; with `--others` git rerere and mergiraf are tried on the
+//! same merges.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
@@ -26,53 +26,86 @@ use merge::resolver::table::Table;
 
 use load::{Fork, load_forks};
 use others::Tried;
+use train::Lessons;
 
 const TRUSTS: [f64; 3] = [0.8, 0.9, 0.95];
 /// Which of those is shown for each fork.
 const USUAL: usize = 1;
-/// A fork of each group is judged by a table made from the other groups.
-const GROUPS: usize = 4;
+/// A fork with fewer resolved files says nothing about the promise.
+const FEWEST: usize = 10;
+/// Share of forks that must keep the promise.
+const PROMISED_FORKS: f64 = 0.9;
 
 struct ReplayArgs {
     clones: PathBuf,
     list: PathBuf,
     only: Option<String>,
     table: Option<PathBuf>,
-    also: Option<PathBuf>,
+    with_others: bool,
 }
 
 fn main() {
     let Some(args) = parse_args() else {
-        println!(
-            "merge_replay --clones DIR --list FILE [--only NAME] [--table FILE] [--also FILE]"
-        );
+        println!("merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--others]");
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let forks = runtime.block_on(load_forks(&args.clones, &args.list, args.only.as_deref()));
+    let forks = runtime.block_on(load_forks(&args.clones, &args.list, None));
+    let lessons = Lessons::gather(&forks);
+    if let Some(file) = &args.table {
+        let table = lessons.table(None);
+        std::fs::write(file, serde_json::to_string_pretty(&table).unwrap() + "\n").unwrap();
+    }
     println!("| way | files resolved | agree | merges resolved | agree | median time of a merge |");
     println!("|---|---|---|---|---|---|");
     alone(&forks);
-    if let Some(file) = &args.table {
-        let teachers = match &args.also {
-            Some(list) => runtime.block_on(load_forks(&args.clones, list, None)),
-            None => Vec::new(),
-        };
-        let table = train::learn_table(&forks.iter().chain(&teachers).collect::<Vec<_>>());
-        std::fs::write(file, serde_json::to_string_pretty(&table).unwrap() + "\n").unwrap();
-        show("table of these", &judge_all(&forks, &table), &forks);
-        blind(&forks, &teachers);
-    } else {
+    if args.with_others {
         runtime.block_on(neighbours(&forks));
     }
-    let scores = judge_all(&forks, Table::shipped());
-    show("ours", &scores, &forks);
-    for fork in &forks {
-        let score = judge_fork(fork, Table::shipped());
+    let is_wanted = |fork: &Fork| args.only.as_ref().is_none_or(|only| fork.name.contains(only));
+    let mut judged = Vec::new();
+    for (at, fork) in forks.iter().enumerate().filter(|(_, fork)| is_wanted(fork)) {
+        let scores = judge_fork(fork, &lessons.table(Some(at)));
         let name = format!("{} at {}", fork.name, TRUSTS[USUAL]);
-        line(&name, &score[USUAL], others::median(ours_times(fork)));
+        line(&name, &scores[USUAL], others::median(ours_times(fork)));
+        judged.push((fork.name.as_str(), scores));
+    }
+    for (at, trust) in TRUSTS.iter().enumerate() {
+        let scores: Vec<(&str, ReplayScore)> =
+            judged.iter().map(|(name, scores)| (*name, scores[at])).collect();
+        let sum = scores.iter().fold(ReplayScore::default(), |sum, (_, one)| sum.plus(*one));
+        let time = others::median(forks.iter().flat_map(ours_times));
+        line(&format!("all forks together at {trust}"), &sum, time);
+        promise(*trust, &scores);
     }
     ratio(&forks);
+}
+
+/// The promise of `--trust`: in nine of ten forks the resolved files agree at that share or more.
+fn promise(trust: f64, scores: &[(&str, ReplayScore)]) {
+    let mut shares: Vec<(f64, &str)> = scores
+        .iter()
+        .filter(|(_, score)| score.files_resolved >= FEWEST)
+        .map(|(name, score)| (part(score.files_agreed, score.files_resolved), *name))
+        .collect();
+    shares.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let Some((worst, name)) = shares.first().copied() else {
+        println!("at {trust}: no fork has {FEWEST} resolved files");
+        return;
+    };
+    let kept = shares.iter().filter(|(share, _)| *share >= trust).count();
+    let word = if part(kept, shares.len()) >= PROMISED_FORKS { "ok" } else { "BROKEN" };
+    println!(
+        "at {trust}: {kept} of {} forks with {FEWEST} or more resolved files agree at {trust} or more (promised nine of ten: {word}); \
+        median {:.3}, worst {worst:.3} ({name})",
+        shares.len(),
+        shares[shares.len() / 2].0
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn part(some: usize, all: usize) -> f64 {
+    some as f64 / all.max(1) as f64
 }
 
 /// Git resolves no conflict by itself.
@@ -102,40 +135,14 @@ fn parse_args() -> Option<ReplayArgs> {
         let at = args.iter().position(|arg| arg == name)?;
         args.get(at + 1).cloned()
     };
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/merge_replay/forks.jsonl");
     Some(ReplayArgs {
         clones: value("--clones")?.into(),
-        list: value("--list")?.into(),
+        list: value("--list").unwrap_or_else(|| own.to_owned()).into(),
         only: value("--only"),
         table: value("--table").map(PathBuf::from),
-        also: value("--also").map(PathBuf::from),
+        with_others: args.iter().any(|arg| arg == "--others"),
     })
-}
-
-fn blind(forks: &[Fork], teachers: &[Fork]) {
-    let mut sum = [ReplayScore::default(); TRUSTS.len()];
-    for group in 0..GROUPS {
-        let of = |wanted: bool| {
-            let numbered = forks.iter().enumerate();
-            numbered.filter(move |(at, _)| (at % GROUPS == group) == wanted).map(|(_, fork)| fork)
-        };
-        let table = train::learn_table(&of(false).chain(teachers).collect::<Vec<_>>());
-        for fork in of(true) {
-            for (sum, score) in sum.iter_mut().zip(judge_fork(fork, &table)) {
-                *sum = sum.plus(score);
-            }
-        }
-    }
-    show("blind", &sum, forks);
-}
-
-fn judge_all(forks: &[Fork], table: &Table) -> [ReplayScore; TRUSTS.len()] {
-    let mut sum = [ReplayScore::default(); TRUSTS.len()];
-    for fork in forks {
-        for (sum, score) in sum.iter_mut().zip(judge_fork(fork, table)) {
-            *sum = sum.plus(score);
-        }
-    }
-    sum
 }
 
 /// In order, each merge before it is learned from.
@@ -150,13 +157,6 @@ fn judge_fork(fork: &Fork, table: &Table) -> [ReplayScore; TRUSTS.len()] {
         }
     }
     scores
-}
-
-fn show(name: &str, scores: &[ReplayScore], forks: &[Fork]) {
-    let time = others::median(forks.iter().flat_map(ours_times));
-    for (score, trust) in scores.iter().zip(TRUSTS) {
-        line(&format!("{name} at {trust}"), score, time);
-    }
 }
 
 fn line(name: &str, score: &ReplayScore, time: Duration) {

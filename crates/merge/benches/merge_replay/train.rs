@@ -6,7 +6,7 @@ use merge::resolver::analysis::analyze_hunk;
 use merge::resolver::decide::best_texts;
 use merge::resolver::habit::{Resolution, Shares};
 use merge::resolver::hunk::hunks;
-use merge::resolver::knowledge::{Knowledge, ReplayedConflict};
+use merge::resolver::knowledge::{Knowledge, ReplayedConflict, basis_cases};
 use merge::resolver::replay::replay_merge;
 use merge::resolver::scorer::{choice_of, kind_of, sides_of, token_features};
 use merge::resolver::table::Table;
@@ -20,23 +20,83 @@ const TOKEN_VOICE: f64 = 120.0;
 const CLASS_VOICE: f64 = 40.0;
 const SCORE_VOICE: f64 = 300.0;
 
-/// The table that these forks teach.
-pub(crate) fn learn_table(forks: &[&Fork]) -> Table {
-    let views: Vec<View> = forks.iter().map(|fork| view(fork)).collect();
-    let first: Vec<Table> = (0..forks.len()).map(|at| first_table(&views, Some(at))).collect();
-    let records: Vec<Records> =
-        forks.iter().zip(&first).map(|(fork, table)| records_of(fork, table)).collect();
-    let mut scores = Scores::default();
-    for (at, (fork, table)) in forks.iter().zip(first).enumerate() {
-        let table = Table { answer_classes: priors(&records, Some(at)), ..table };
-        scores.take(fork, &table);
+/// What each fork teaches, kept apart, so that a table can be made without any one of them.
+pub(crate) struct Lessons {
+    views: Vec<View>,
+    records: Vec<Records>,
+    scores: Vec<Scores>,
+    bases: Vec<BTreeMap<String, f64>>,
+}
+
+impl Lessons {
+    /// Replays every fork three times, each time with a table of the others: for the precision of the answer classes, for
+    /// the features of whole answers, and for the bases.
+    pub(crate) fn gather(forks: &[Fork]) -> Self {
+        let views: Vec<View> = forks.iter().map(view).collect();
+        let mut lessons =
+            Self { views, records: Vec::new(), scores: Vec::new(), bases: Vec::new() };
+        let tables = |lessons: &Self| -> Vec<Table> {
+            (0..forks.len()).map(|at| lessons.table(Some(at))).collect()
+        };
+        let of = |tables: Vec<Table>| forks.iter().zip(tables);
+        lessons.records = of(tables(&lessons)).map(|(fork, it)| records_of(fork, &it)).collect();
+        lessons.scores = of(tables(&lessons)).map(|(fork, it)| Scores::of(fork, &it)).collect();
+        lessons.bases = of(tables(&lessons)).map(|(fork, it)| bases_of(fork, &it)).collect();
+        lessons
     }
-    Table {
-        answer_classes: priors(&records, None),
-        by_hunks: fit(&scores.by_hunks, 1.0),
-        whole: fit(&scores.whole, 1.0),
-        ..first_table(&views, None)
+
+    /// The table that the forks teach, without one of them where wanted.
+    pub(crate) fn table(&self, without: Option<usize>) -> Table {
+        let mut scores = Scores::default();
+        for one in others(&self.scores, without) {
+            scores.by_hunks.extend(one.by_hunks.iter().cloned());
+            scores.whole.extend(one.whole.iter().cloned());
+        }
+        Table {
+            answer_classes: priors(others(&self.records, without)),
+            by_hunks: fit(&scores.by_hunks, 1.0),
+            whole: fit(&scores.whole, 1.0),
+            bases: mean_bases(others(&self.bases, without)),
+            ..first_table(others(&self.views, without).collect())
+        }
     }
+}
+
+fn others<T>(all: &[T], without: Option<usize>) -> impl Iterator<Item = &T> {
+    all.iter().enumerate().filter(move |(at, _)| Some(*at) != without).map(|(_, one)| one)
+}
+
+/// Share of merges in which the answers on a basis were right, in one fork.
+fn bases_of(fork: &Fork, table: &Table) -> BTreeMap<String, f64> {
+    let mut shares: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for replayed in replayed(fork, table) {
+        let mut counts: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+        for case in replayed.iter().flat_map(basis_cases) {
+            let count = counts.entry(case.basis).or_default();
+            count.0 += 1.0;
+            count.1 += f64::from(u8::from(case.agreed));
+        }
+        for (basis, (cases, agreed)) in counts {
+            shares.entry(basis.to_owned()).or_default().push(agreed / cases);
+        }
+    }
+    shares.into_iter().map(|(basis, shares)| (basis, mean(&shares, 0.0))).collect()
+}
+
+/// The mean over forks: each has one voice. Sceptical where few forks have a basis.
+fn mean_bases<'a>(forks: impl Iterator<Item = &'a BTreeMap<String, f64>>) -> BTreeMap<String, f64> {
+    let mut shares: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (basis, share) in forks.flatten() {
+        shares.entry(basis.clone()).or_default().push(*share);
+    }
+    shares.into_iter().map(|(basis, shares)| (basis, rounded(mean(&shares, 2.0)))).collect()
+}
+
+/// The mean with this many cases of a half beside it.
+fn mean(shares: &[f64], doubts: f64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    let count = shares.len() as f64;
+    (shares.iter().sum::<f64>() + doubts * 0.5) / (count + doubts)
 }
 
 /// What needs no past: choices and token merges.
@@ -72,12 +132,9 @@ fn view(fork: &Fork) -> View {
     view
 }
 
-fn first_table(views: &[View], without: Option<usize>) -> Table {
-    let others = || {
-        views.iter().enumerate().filter(move |(at, _)| Some(*at) != without).map(|(_, view)| view)
-    };
+fn first_table(views: Vec<&View>) -> Table {
     let mut cases = Vec::new();
-    for view in others() {
+    for view in &views {
         let weight = voice(TOKEN_VOICE, view.tokens.len());
         cases.extend(view.tokens.iter().map(|(features, held)| Case {
             features: features.clone(),
@@ -86,8 +143,8 @@ fn first_table(views: &[View], without: Option<usize>) -> Table {
         }));
     }
     Table {
-        files: shares(others().map(|view| &view.files)),
-        hunks: shares(others().map(|view| &view.hunks)),
+        files: shares(views.iter().map(|view| &view.files)),
+        hunks: shares(views.iter().map(|view| &view.hunks)),
         token: fit(&cases, 2.0),
         ..Table::default()
     }
@@ -115,7 +172,7 @@ type Records = BTreeMap<String, (f64, f64)>;
 
 fn records_of(fork: &Fork, table: &Table) -> Records {
     let mut records = Records::new();
-    for (_, replayed) in replayed(fork, table) {
+    for replayed in replayed(fork, table) {
         for one in &replayed {
             for (answer_class, agreed) in answers_of(one) {
                 let record = records.entry(answer_class).or_default();
@@ -130,12 +187,10 @@ fn records_of(fork: &Fork, table: &Table) -> Records {
 fn replayed<'a>(
     fork: &'a Fork,
     table: &'a Table,
-) -> impl Iterator<Item = (usize, Vec<ReplayedConflict>)> + 'a {
+) -> impl Iterator<Item = Vec<ReplayedConflict>> + 'a {
     let mut knowledge = Knowledge::default();
     fork.merges.iter().map(move |merge| {
-        let replayed =
-            replay_merge(table, &mut knowledge, &merge.sha, merge.facts.conflicts.clone());
-        (replayed.len(), replayed)
+        replay_merge(table, &mut knowledge, &merge.sha, merge.facts.conflicts.clone())
     })
 }
 
@@ -157,12 +212,9 @@ fn answers_of(replayed: &ReplayedConflict) -> Vec<(String, bool)> {
 }
 
 /// Sceptical where little is known.
-fn priors(records: &[Records], without: Option<usize>) -> BTreeMap<String, f64> {
+fn priors<'a>(records: impl Iterator<Item = &'a Records>) -> BTreeMap<String, f64> {
     let mut sums: Records = Records::new();
-    for (at, records) in records.iter().enumerate() {
-        if Some(at) == without {
-            continue;
-        }
+    for records in records {
         for (answer_class, (cases, agreed)) in records {
             let weight = (CLASS_VOICE / cases).min(1.0);
             let sum = sums.entry(answer_class.clone()).or_default();
@@ -184,9 +236,9 @@ struct Scores {
 }
 
 impl Scores {
-    fn take(&mut self, fork: &Fork, table: &Table) {
+    fn of(fork: &Fork, table: &Table) -> Self {
         let (mut by_hunks, mut whole) = (Vec::new(), Vec::new());
-        for (_, replayed) in replayed(fork, table) {
+        for replayed in replayed(fork, table) {
             for ReplayedConflict { conflict, human, scored } in replayed {
                 if let Some(found) = &scored.whole {
                     let held = human.agree_with_choice(&conflict, found.choice);
@@ -199,10 +251,11 @@ impl Scores {
                 }
             }
         }
-        for (cases, all) in [(by_hunks, &mut self.by_hunks), (whole, &mut self.whole)] {
+        let weighed = |cases: Vec<(Vec<f64>, bool)>| {
             let weight = voice(SCORE_VOICE, cases.len());
-            all.extend(cases.into_iter().map(|(features, held)| Case { features, held, weight }));
-        }
+            cases.into_iter().map(|(features, held)| Case { features, held, weight }).collect()
+        };
+        Self { by_hunks: weighed(by_hunks), whole: weighed(whole) }
     }
 }
 
