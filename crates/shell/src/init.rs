@@ -45,9 +45,15 @@ pub enum InitAsker {
 }
 
 impl InitAsker {
-    /// Asks on a terminal, unless the user wants no questions.
-    pub fn new<S: ExitStatus>(program: &str, yes: bool) -> Result<Self, Failure<S>> {
-        if yes {
+    /// Asks on a terminal, unless the user wants no questions. A flag that cannot be right is refused before anything is
+    /// asked or written.
+    pub fn new<S: ExitStatus>(program: &str, args: &InitArgs) -> Result<Self, Failure<S>> {
+        if let Some(name) = &args.provider
+            && !Config::load().or_exit(S::USAGE)?.agents.contains_key(name)
+        {
+            Provider::parse(name).or_exit(S::USAGE)?;
+        }
+        if args.yes {
             return Ok(Self::Defaults);
         }
         if !std::io::stdin().is_terminal() {
@@ -150,9 +156,6 @@ fn ask_agent<S: ExitStatus>(
     agents: &Path,
 ) -> Result<String, Failure<S>> {
     if let Some(name) = &args.provider {
-        if !config.agents.contains_key(name) {
-            Provider::parse(name).or_exit(S::USAGE)?;
-        }
         return Ok(name.clone());
     }
     let candidates = observe_candidates(config, agents, |_| {});

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{Command, Parser};
 use engine::box_dir::BoxDir;
 use engine::shim::SHIM_WORD;
 use model::escape::escape_line;
@@ -19,6 +19,7 @@ use crate::cli::{self, OutputArgs};
 use crate::failure::Failure;
 use crate::terminal;
 use crate::ui::{Ui, wants_colour};
+use crate::usage;
 
 /// Start and output of one program, where it differs from the others.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,29 +132,39 @@ fn parse<C: Parser, S: ExitStatus>(program: &'static Program) -> Result<C, ExitC
         .and_then(|matches| {
             C::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
         })
-        .map_err(|error| show_usage::<S>(program, &error))
+        .map_err(|error| show_usage::<S>(program, &command, &error))
 }
 
-/// Shows help on standard output, and mistakes on standard error with status 2; with `--json` among the arguments
-/// scripts get the same as for any other failure.
-fn show_usage<S: ExitStatus>(program: &'static Program, error: &clap::Error) -> ExitCode {
-    let text = error.render();
-    if error.use_stderr()
-        && arguments(program).iter().take_while(|word| *word != "--").any(|word| word == "--json")
-    {
-        let message = match error.kind() {
-            // Its text is the whole help.
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                "a subcommand is required; see --help".to_owned()
-            }
-            _ => text.to_string(),
-        };
-        let first = message.split("\n\n").next().unwrap_or_default();
-        let line = first.split_whitespace().collect::<Vec<_>>().join(" ");
-        let line = line.strip_prefix("error: ").unwrap_or(&line);
-        let ui = Ui::new(program, OutputArgs { json: true, quiet: false });
-        ui.failure_document(&Failure::new(S::USAGE, line), line);
+/// Shows help on standard output, and mistakes in one line on standard error with status 2; with `--json` among the
+/// arguments scripts get the same as for any other failure.
+fn show_usage<S: ExitStatus>(
+    program: &'static Program,
+    command: &Command,
+    error: &clap::Error,
+) -> ExitCode {
+    let is_help = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => true,
+        _ => !error.use_stderr(),
+    };
+    if error.use_stderr() {
+        let wrong = usage::describe(error, command, &arguments(program));
+        let ui = Ui::new(program, OutputArgs { json: asks_for_json(program), quiet: false });
+        let failure =
+            Failure::new(S::USAGE, &*wrong.message).with_remedy(format!("see: {}", wrong.help));
+        ui.failure_document(&failure, &wrong.message);
+        if !is_help {
+            ui.error_line(&wrong.line());
+        }
     }
+    if is_help {
+        show_help(error);
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Help that was asked for goes to standard output, help instead of a missing subcommand to standard error.
+fn show_help(error: &clap::Error) {
+    let text = error.render();
     let stream_is_terminal =
         if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let text = match stream_is_terminal && wants_colour() {
@@ -164,7 +175,10 @@ fn show_usage<S: ExitStatus>(program: &'static Program, error: &clap::Error) -> 
         true => terminal::print_error(text.trim_end()),
         false => terminal::print(&text),
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+fn asks_for_json(program: &Program) -> bool {
+    arguments(program).iter().take_while(|word| *word != "--").any(|word| word == "--json")
 }
 
 /// Words of the command line, as this program reads them: in `bottleworks wf list` they begin with `wf`.

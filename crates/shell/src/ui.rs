@@ -218,17 +218,19 @@ impl Ui {
                 tracing::error!(target: "bot_bottle::ui", about = &**subject, "{}", escape_line(&text));
             }
             _ => {
-                terminal::print_error(&format!(
-                    "{}: {}",
-                    self.painted("31", "error"),
-                    escape_line(&text)
-                ));
+                self.error_line(&text);
                 if let Some(remedy) = failure.remedy() {
                     let hint = self.painted("36", "hint");
                     terminal::print_error(&format!("{hint}: {}", escape_line(remedy)));
                 }
             }
         }
+    }
+
+    /// Prints an error on standard error, in one line.
+    pub(crate) fn error_line(&self, text: &str) {
+        let error = self.painted("31", "error");
+        terminal::print_error(&format!("{error}: {}", escape_line(text)));
     }
 
     /// Prints a failure for scripts.

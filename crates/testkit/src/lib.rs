@@ -6,6 +6,7 @@
 //! - [`model_server`] a model that plays scripts, for real agents to talk to
 //! - [`fake_forge`] forges of every kind that keep a repository in memory and fail on demand
 //! - [`shell_promises`] what the three programs promise alike on a command line
+//! - [`refusal`] wrong command lines in one table
 //! - [`demo`] the demo of a program, and its folder
 //! - [`container`] a real container engine, and what the three programs promise alike on it
 //! - [`screen`] a terminal to look at and to type into
@@ -24,6 +25,7 @@ pub mod measure;
 pub mod model_server;
 pub mod part;
 mod program;
+pub mod refusal;
 pub mod repo;
 pub mod screen;
 pub mod shell_promises;

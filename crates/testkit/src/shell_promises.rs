@@ -30,7 +30,7 @@ impl Shell {
     pub fn keeps_its_promises(&self) {
         self.panics_end_with_9();
         self.panics_are_documents_for_scripts();
-        self.usage_errors_end_with_2();
+        self.usage_errors_are_one_line_and_end_with_2();
         self.failures_are_documents_for_scripts();
         self.secrets_are_struck_out_on_both_streams();
         self.hidden_words_are_refused();
@@ -137,14 +137,28 @@ impl Shell {
         check_failure(&output, 9, "internal", "the failpoint command wants a panic");
     }
 
-    fn usage_errors_end_with_2(&self) {
-        let output = self.run(&["docter"]);
-        assert_eq!((output.status, output.stdout.as_str()), (Some(2), ""), "{}", output.snapshot());
-        assert!(output.stderr.contains("tip: "), "{}", output.stderr);
-        assert!(output.stderr.contains("'doctor'"), "{}", output.stderr);
-        let output = self.run(&["doctor", "--quite"]);
-        assert_eq!(output.status, Some(2), "{}", output.snapshot());
-        assert!(output.stderr.contains("'--quiet'"), "{}", output.stderr);
+    fn usage_errors_are_one_line_and_end_with_2(&self) {
+        let name = self.name;
+        for (words, line) in [
+            (&["docter"][..], "unknown command 'docter'; did you mean 'doctor'? See: NAME --help"),
+            (
+                &["doctor", "--quite"],
+                "unknown option '--quite'; did you mean '--quiet'? See: NAME doctor --help",
+            ),
+            (&["completions"], "<SHELL> is missing; see: NAME completions --help"),
+            (&["doctor", "now"], "unexpected word 'now'; see: NAME doctor --help"),
+        ] {
+            let line = line.replace("NAME", name);
+            let output = self.run(words);
+            let expected = format!("status: 2\n--- stdout\n--- stderr\nerror: {line}\n");
+            assert_eq!(output.snapshot(), expected);
+            let (text, remedy) =
+                line.split_once(" See: ").or(line.split_once("; see: ")).expect("a remedy");
+            let output = self.run(&[words, &["--json"]].concat());
+            check_failure(&output, 2, if name == "wf" { "config" } else { "usage" }, text);
+            assert!(output.stdout.contains(&format!("see: {remedy}\"")), "{}", output.snapshot());
+            assert_eq!(output.stderr, format!("error: {line}\n"));
+        }
     }
 
     fn failures_are_documents_for_scripts(&self) {

@@ -30,7 +30,7 @@ pub(crate) struct BottleInitArgs {
 
 pub(crate) fn cmd_init(ui: &Ui, args: &BottleInitArgs) -> Outcome {
     let home = Home::from_env()?;
-    let asker = InitAsker::new("bot-bottle", args.shared.yes)?;
+    let asker = InitAsker::new("bot-bottle", &args.shared)?;
     let to = (home.programs.as_path(), args.forge.as_deref());
     init_shared::<BottleExit>(ui, "bot-bottle", &args.shared, asker, to)?;
     let shared = Config::load().or_exit(BottleExit::Usage)?;

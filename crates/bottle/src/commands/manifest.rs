@@ -1,6 +1,7 @@
 //! `bot-bottle agent` and `bot-bottle bottle`: the manifests of both kinds.
 
 use clap::Subcommand;
+use model::exit::BottleExit;
 use serde::Serialize;
 use serde_json::json;
 use shell::Ui;
@@ -103,8 +104,14 @@ fn make(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
         ManifestKind::Agents => AGENT_TEMPLATE,
         ManifestKind::Bottles => BOTTLE_TEMPLATE,
     };
-    std::fs::create_dir_all(home.manifest_dir(kind)).or_general()?;
-    host::file::write_atomic(&path, text.as_bytes(), 0o600).or_general()?;
+    let folder = home.manifest_dir(kind);
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("could not create {}: {error}", folder.display()))
+        .and_then(|()| {
+            let written = host::file::write_atomic(&path, text.as_bytes(), 0o600);
+            written.map_err(|error| model::error_chain(&error))
+        })
+        .map_err(|text| Failure::new(BottleExit::General, text))?;
     ui.result("made", &path.display().to_string());
     Ok(SUCCESS)
 }

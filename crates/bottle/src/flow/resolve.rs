@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use egress::model_route::Caps;
-use engine::agent_plan::{AgentOptions, KeyLocation, ResolvedAgent, resolve_agent};
+use engine::agent_plan::{
+    AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
+};
 use engine::trial::choose_backend;
 use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
@@ -53,7 +55,14 @@ pub(crate) async fn resolve_manifest_agent(
     manifest: &AgentManifest,
 ) -> Result<ResolvedAgent, Failure> {
     let options = agent_options(manifest, &home.manifest_dir(ManifestKind::Agents))?;
-    let agent = resolve_agent(options, &home.programs).await.or_exit(BottleExit::Usage)?;
+    let agent = resolve_agent(options, &home.programs).await.map_err(|error| {
+        let is_key = matches!(error, ResolveAgentError::NoKey { .. });
+        let failure = Failure::of(BottleExit::Usage, error);
+        match is_key {
+            true => failure.with_remedy("in the manifest: key_file or key_command below [server]"),
+            false => failure,
+        }
+    })?;
     shell::terminal::hide(agent.secrets());
     Ok(agent)
 }

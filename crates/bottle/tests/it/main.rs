@@ -32,3 +32,4 @@ mod statements;
 mod support;
 mod terminal;
 mod web;
+mod wrong_invocations;

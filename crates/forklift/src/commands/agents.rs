@@ -51,10 +51,15 @@ fn list(ui: &Ui) -> Outcome {
 
 fn install(ui: &Ui, name: &str) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let provider = Provider::parse(name).or_usage()?;
-    let program = provider
-        .program()
-        .ok_or_else(|| Failure::usage(format!("{name} has no program that could be installed")))?;
+    let program = Provider::parse(name).ok().and_then(Provider::program).ok_or_else(|| {
+        let known = Provider::ALL.into_iter().filter(|it| it.program().is_some());
+        let known: Vec<&str> = known.map(Provider::name).collect();
+        let name = name.escape_debug();
+        Failure::usage(format!(
+            "'{name}' is no agent with a program to install; choose one of: {}",
+            known.join(", ")
+        ))
+    })?;
     ui.phase("install", &format!("installing {} with npm", program.spec()));
     let installed = block_on(async {
         let cancel = cancel_on_signals().or_machine()?;

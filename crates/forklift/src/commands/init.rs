@@ -51,7 +51,7 @@ What it changes and why, and what an update from upstream must not lose.
 
 pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let asker = InitAsker::new("forklift", args.shared.yes)?;
+    let asker = InitAsker::new("forklift", &args.shared)?;
     let forge = block_on(prepare_fork(ui, args, asker, directory))?;
     let to = (places.agents.as_path(), forge.as_deref());
     init_shared::<ForkliftExit>(ui, "forklift", &args.shared, asker, to)?;

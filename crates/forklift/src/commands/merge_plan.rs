@@ -3,7 +3,7 @@
 //! New objects go where `GIT_OBJECT_DIRECTORY` says, as with git itself. The plan is JSON with or without `--json`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use host::git::{LineageRange, ObjectFormat, SealedRepo};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use shell::Ui;
 
 use super::block_on;
-use crate::exit::{OrExit, Outcome};
+use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::resolver::learn_kept;
 
 /// Merge two commits as far as possible without an agent, and print the plan as JSON
@@ -25,12 +25,10 @@ pub(crate) struct MergePlanArgs {
     /// The repository
     #[arg(long, value_name = "DIR")]
     git_dir: PathBuf,
-    /// The fork's commit, by its whole id
-    #[arg(value_parser = Sha::parse)]
-    ours: Sha,
-    /// Upstream's commit, by its whole id
-    #[arg(value_parser = Sha::parse)]
-    theirs: Sha,
+    /// The fork's commit: its id, a branch, a tag or HEAD
+    ours: String,
+    /// Upstream's commit, in the same way
+    theirs: String,
     /// How sure an answer must be, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = TrustThreshold::parse)]
     trust: TrustThreshold,
@@ -45,8 +43,12 @@ pub(crate) struct MergePlanArgs {
 /// Learns from the merges that are reachable from the fork's commit, merges, and prints the plan.
 pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     let plan = block_on(async {
-        let repo = open(args);
-        let range = LineageRange { tip: &args.ours, siblings: &[], upstream: &args.theirs };
+        let repo = open(&args.git_dir).await?;
+        let (ours, theirs) = (
+            find_commit(&repo, args, &args.ours).await?,
+            find_commit(&repo, args, &args.theirs).await?,
+        );
+        let range = LineageRange { tip: &ours, siblings: &[], upstream: &theirs };
         let learned = match &args.state {
             Some(folder) => {
                 learn_kept(&ui.without_events(), &repo, range, &folder.join("learned.json")).await?
@@ -55,7 +57,7 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
         };
         let knowledge = &learned.knowledge;
         let options = ResolveOptions { knowledge, ..ResolveOptions::at(args.trust) };
-        let heads = MergeHeads { ours: args.ours.clone(), theirs: args.theirs.clone() };
+        let heads = MergeHeads { ours, theirs };
         resolve_conflicts(&repo, &heads, options).await.or_machine()
     })?;
     match &args.out {
@@ -68,17 +70,44 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
     Ok(ForkliftExit::Success)
 }
 
-fn open(args: &MergePlanArgs) -> SealedRepo {
-    let format =
-        if args.ours.as_str().len() == 40 { ObjectFormat::Sha1 } else { ObjectFormat::Sha256 };
-    let repo = SealedRepo::open(&args.git_dir, format).believing_commit_graph();
-    match host::env::var_os("GIT_OBJECT_DIRECTORY") {
+/// Opens the repository; git runs elsewhere, so the path has to be absolute.
+async fn open(git_dir: &Path) -> Result<SealedRepo, Failure> {
+    let shown = git_dir.display();
+    let found = git_dir.canonicalize().map_err(|error| {
+        Failure::usage(format!(
+            "cannot open the repository {shown}: {error}; name it with --git-dir DIR"
+        ))
+    })?;
+    let repo = SealedRepo::open(&found, object_format(&found)).believing_commit_graph();
+    if repo.resolve_commit("HEAD").await.is_err() {
+        let text =
+            format!("{shown} is not a git repository; name its .git folder with --git-dir DIR");
+        return Err(Failure::usage(text));
+    }
+    Ok(match host::env::var_os("GIT_OBJECT_DIRECTORY") {
         Some(objects) => {
             let alternates = host::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES");
             repo.writing_to(&objects, &alternates.unwrap_or_default())
         }
         None => repo,
-    }
+    })
+}
+
+fn object_format(git_dir: &Path) -> ObjectFormat {
+    let config = std::fs::read_to_string(git_dir.join("config")).unwrap_or_default();
+    let is_sha256 = config.lines().any(|line| {
+        let line = line.to_ascii_lowercase().replace([' ', '\t'], "");
+        line == "objectformat=sha256"
+    });
+    if is_sha256 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 }
+}
+
+async fn find_commit(repo: &SealedRepo, args: &MergePlanArgs, name: &str) -> Result<Sha, Failure> {
+    let found = repo.resolve_commit(name).await.or_machine()?;
+    found.ok_or_else(|| {
+        let (name, dir) = (name.escape_debug(), args.git_dir.display());
+        Failure::usage(format!("{dir} has no commit '{name}'; see: git -C {dir} log --all"))
+    })
 }
 
 fn document(plan: &ResolvedMerge) -> Value {

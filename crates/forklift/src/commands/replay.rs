@@ -36,7 +36,15 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs, directory: Option<&Path>) -
     let places = ForkliftDirs::from_env()?;
     if let Some(file) = &args.html {
         // Minutes of work must not end at a folder that is not there.
-        host::file::write_atomic(file, b"", 0o644).or_usage()?;
+        host::file::write_atomic(file, b"", 0o644).map_err(|error| {
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let why = match folder.filter(|folder| !folder.is_dir()) {
+                Some(folder) => format!("there is no folder {}", folder.display()),
+                None => model::error_chain(&error),
+            };
+            Failure::usage(format!("cannot write {}: {why}", file.display()))
+                .with_remedy("name another file with --html FILE")
+        })?;
     }
     let (learned, tried) = block_on(replay(ui, args, directory, &places))?;
     let shown = tried.len().saturating_sub(args.last.map_or(usize::MAX, NonZeroUsize::get));

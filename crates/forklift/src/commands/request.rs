@@ -158,7 +158,8 @@ fn agent_options(
     let mut options = places.shared.agent_options(name).or_usage()?;
     match options.provider {
         Provider::Command => {
-            return Err(Failure::usage("the agent 'command' is not for forklift; use another"));
+            let text = "the agent 'command' is not for forklift; choose one of: opencode, codex, claude, pi";
+            return Err(Failure::usage(text));
         }
         Provider::Scripted => {
             options.script = Some(scripted(args.script.as_deref())?);

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use model::exit::ForkliftExit;
+use run_store::StoreError;
 use run_store::run_dir::{self, RunDir};
 
 use super::{ForkliftDirs, block_on};
@@ -40,7 +42,13 @@ impl RunNameArgs {
     ) -> Result<RunDir, Failure> {
         let name = self.run.as_deref();
         if let Some(name) = name.filter(|name| *name != LAST) {
-            return run_dir::find(&places.runs, name).or_usage();
+            return run_dir::find(&places.runs, name).map_err(|error| match error {
+                StoreError::NoSuchRun { wanted, .. } => Failure::usage(format!(
+                    "there is no run '{}'; see: forklift runs",
+                    wanted.escape_debug()
+                )),
+                error => Failure::of(ForkliftExit::Usage, error),
+            });
         }
         let here = fork_directory(directory)?;
         let fork = block_on(find_repo(&here));

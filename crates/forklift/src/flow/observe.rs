@@ -138,7 +138,10 @@ pub(crate) fn fork_directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
 
 pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
     if !dir.is_dir() {
-        return Err(Failure::usage(format!("there is no folder {}", dir.display())));
+        return Err(Failure::usage(format!(
+            "there is no folder {}; name a checkout of your fork with -C DIR",
+            dir.display()
+        )));
     }
     match UserRepo::discover(dir).await {
         Err(GitError::NotARepository { dir }) => Err(Failure::usage(format!(

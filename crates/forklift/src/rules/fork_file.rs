@@ -189,11 +189,28 @@ fn split_rules(text: &str) -> Result<Option<(&str, &str)>, ForkFileFault> {
     if start.is_some() { Err(ForkFileFault::Open) } else { Ok(None) }
 }
 
+/// The first line of the parser's message, with the line number of the whole file. The parser places an unknown field at
+/// the first line of the rules; the field itself is looked for.
+fn describe_shape(text: &str, message: &str) -> String {
+    let message = message.lines().next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let Some((place, problem)) = message.split_once(": ") else { return message.to_owned() };
+    let field = problem.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+    let own = text.lines().position(|line| {
+        field.is_some_and(|field| line.trim_start_matches([' ', '-']).starts_with(field))
+    });
+    let told = place.strip_prefix("line ").and_then(|rest| rest.split(' ').next());
+    let told = told.and_then(|line| line.parse::<usize>().ok());
+    // The rules begin after the fence in line 1.
+    match own.map(|line| line + 2).or(told.map(|line| line + 1)) {
+        Some(line) => format!("line {line}: {problem}"),
+        None => message.to_owned(),
+    }
+}
+
 fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
-    let written: ForkRulesText = serde_saphyr::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        ForkFileFault::Shape(message.lines().next().unwrap_or_default().to_owned())
-    })?;
+    let written: ForkRulesText = serde_saphyr::from_str(text)
+        .map_err(|error| ForkFileFault::Shape(describe_shape(text, &error.to_string())))?;
     let setup = command("setup", written.setup, "setup-timeout", written.setup_timeout, SETUP_SECS);
     let check = command("check", written.check, "check-timeout", written.check_timeout, CHECK_SECS);
     written.protect.iter().try_for_each(|pattern| check_path("protect", pattern))?;

@@ -45,3 +45,4 @@ mod trouble;
 mod usage;
 mod verdicts;
 mod withdraw;
+mod wrong_invocations;

@@ -1,6 +1,5 @@
 //! What `forklift` shares with the other programs.
 
-use serde_json::{Value, json};
 use testkit::hermetic::Hermetic;
 use testkit::shell_promises::Shell;
 use testkit::wait::wait_until;
@@ -72,28 +71,4 @@ fn completions_name_the_program_in_their_help() {
     let output = hermetic.run(command.args(["completions", "--help"]));
     let line = "Add `source <(forklift completions bash)` to the shell's start-up file.";
     assert!(output.stdout.contains(line), "{}", output.snapshot());
-}
-
-#[test]
-fn wrong_usage_is_an_event_for_scripts() {
-    let cases = [
-        (&["docter", "--json"][..], "unrecognized subcommand 'docter'"),
-        (&["doctor", "--quite", "--json"], "unexpected argument '--quite' found"),
-        (&["completions", "--json"], "the following required arguments were not provided: <SHELL>"),
-    ];
-    for (args, text) in cases {
-        let hermetic = Hermetic::new();
-        let mut command = hermetic.command(env!("CARGO_BIN_EXE_forklift"));
-        let output = hermetic.run(command.args(args));
-        assert_eq!(output.status, Some(2), "{}", output.snapshot());
-        let event: Value = serde_json::from_str(&output.stdout).expect("one event");
-        let expected = json!({"event": "error", "status": 2, "name": "usage", "text": text});
-        assert_eq!(event, expected, "{}", output.snapshot());
-        assert!(
-            output.stderr.starts_with(&format!("error: {}", &text[..12])),
-            "{}",
-            output.snapshot()
-        );
-        assert!(output.stderr.contains("Usage: forklift"), "{}", output.snapshot());
-    }
 }

@@ -28,7 +28,7 @@ pub(crate) struct WfInitArgs {
 }
 
 pub(crate) async fn cmd_init(app: &App, args: &WfInitArgs) -> Outcome {
-    let asker = InitAsker::new("wf", args.shared.yes)?;
+    let asker = InitAsker::new("wf", &args.shared)?;
     let agents = Dirs::from_env().or_exit(WfExit::Config)?.data_home().join("bottleworks/agents");
     init_shared::<WfExit>(&app.ui, "wf", &args.shared, asker, (&agents, args.forge.as_deref()))?;
     let shared = Config::load().or_exit(WfExit::Config)?;

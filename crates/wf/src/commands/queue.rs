@@ -6,7 +6,7 @@ use super::App;
 use crate::disk::queue::{QueueEntry, Queued, load_queue};
 use crate::disk::{ProjectDirs, Workstream};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
-use crate::rules::suggest::hint;
+use crate::rules::suggest::{hint, see};
 
 fn chosen(app: &App, dirs: &ProjectDirs, typed: Option<&str>) -> WfResult<Vec<Workstream>> {
     match typed {
@@ -72,7 +72,7 @@ pub(super) fn find_entry<T: Queued>(
         (0, Some(refusal)) => Err(refusal),
         (0, None) => {
             let hint = hint(id, known.iter().map(String::as_str));
-            Err(Failure::usage(format!("there is no {} {id}{hint}", T::NOUN)))
+            Err(Failure::usage(format!("there is no {} {id}{}", T::NOUN, see(&hint, T::LIST))))
         }
         (1, _) => match found.remove(0) {
             (workstream, QueueEntry::Good(value)) => Ok((workstream, value)),

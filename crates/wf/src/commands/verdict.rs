@@ -78,7 +78,9 @@ pub(crate) async fn cmd_reject(app: &App, args: &RejectArgs) -> Outcome {
 /// Finds the last accepted micro-commit and its commit. Later runs may have accepted nothing.
 fn last_accepted(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<(MicroCommitId, String)> {
     let id = &workstream.meta.id;
-    let nothing = || Failure::usage(format!("{id} has accepted no micro-commit yet"));
+    let nothing = || {
+        Failure::usage(format!("{id} has accepted no micro-commit yet; make one with: wf run {id}"))
+    };
     let sha = workstream.meta.last_commit_sha.as_ref().ok_or_else(nothing)?.to_string();
     let root = dirs.runs_dir();
     for name in list_runs(&root)? {

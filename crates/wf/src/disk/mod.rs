@@ -40,6 +40,7 @@ use model::exit::WfExit;
 use serde::de::DeserializeOwned;
 
 use crate::rules::schema::Schema;
+use crate::rules::suggest::see;
 
 /// The mode of files that a project's people may all read.
 pub(crate) const SHARED: u32 = 0o644;
@@ -56,8 +57,8 @@ pub(crate) enum DiskError {
     Chain(#[from] host::chain::ChainFileError),
     #[error("{path}: {problem}", path = path.display())]
     Invalid { path: PathBuf, problem: String },
-    #[error("there is no {kind} '{name}'{hint}")]
-    Unknown { kind: &'static str, name: String, hint: String },
+    #[error("there is no {kind} '{name}'{}", see(hint, list))]
+    Unknown { kind: &'static str, name: String, hint: String, list: &'static str },
     #[error("{0}")]
     Setting(String),
 }

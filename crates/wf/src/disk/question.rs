@@ -20,6 +20,7 @@ pub(crate) const ANSWERED: &str = "clarifications/answered";
 impl Queued for Clarification {
     type Status = ClarificationStatus;
     const NOUN: &'static str = "question";
+    const LIST: &'static str = "wf clarify list";
     const PREFIX: &'static str = "CLQ-";
     const SCHEMA: Schema = Schema::Clarification;
     const FOLDERS: &'static [(ClarificationStatus, &'static str)] =

@@ -17,6 +17,8 @@ use crate::rules::schema::{Schema, render_json};
 pub(crate) trait Queued: Serialize + DeserializeOwned {
     type Status: Copy + PartialEq + 'static;
     const NOUN: &'static str;
+    /// The command that lists the pending ones.
+    const LIST: &'static str;
     const PREFIX: &'static str;
     const SCHEMA: Schema;
     /// The folder of each status, relative to the workstream; that of the pending ones comes first.

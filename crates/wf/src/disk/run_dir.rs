@@ -135,7 +135,7 @@ pub(crate) fn find_run(root: &Path, typed: &str) -> DiskResult<PathBuf> {
         [only] => Ok(root.join(only)),
         [] => {
             let hint = hint(typed, names.iter().map(String::as_str));
-            Err(DiskError::Unknown { kind: "run", name: typed.to_owned(), hint })
+            Err(DiskError::Unknown { kind: "run", name: typed.to_owned(), hint, list: "wf log" })
         }
         several => Err(DiskError::Setting(format!(
             "'{typed}' could be any of {} runs, such as {}; give more of the name",

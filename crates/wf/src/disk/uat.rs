@@ -18,6 +18,7 @@ pub(crate) const PENDING_UATS: &str = "uat/pending";
 impl Queued for Uat {
     type Status = UatStatus;
     const NOUN: &'static str = "acceptance test";
+    const LIST: &'static str = "wf uat list";
     const PREFIX: &'static str = "UAT-";
     const SCHEMA: Schema = Schema::Uat;
     const FOLDERS: &'static [(UatStatus, &'static str)] = &[

@@ -142,7 +142,12 @@ impl ProjectDirs {
         if !dir.is_dir() {
             let names = self.workstream_names()?;
             let hint = hint(typed, names.iter().map(String::as_str));
-            return Err(DiskError::Unknown { kind: "workstream", name: typed.to_owned(), hint });
+            return Err(DiskError::Unknown {
+                kind: "workstream",
+                name: typed.to_owned(),
+                hint,
+                list: "wf list",
+            });
         }
         Workstream::load_dir(&dir)
     }

@@ -109,7 +109,9 @@ async fn ask_remote(product: &WorktreeRepo, branch: &BranchName) -> WfResult<Vec
 async fn refuse_taken(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) -> WfResult<()> {
     let NewMeta { id, branch, worktree, .. } = spec;
     if dirs.workstream_dir(id).exists() {
-        return Err(Failure::usage(format!("the workstream {id} exists already")));
+        return Err(Failure::usage(format!(
+            "the workstream {id} exists already; see: wf status {id}"
+        )));
     }
     if product.branch_tip(branch).await.or_exit(WfExit::General)?.is_some() {
         return Err(Failure::usage(format!(

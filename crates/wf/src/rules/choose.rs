@@ -10,7 +10,7 @@ pub(crate) struct ProjectCandidate {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
-    #[error("there is no project '{name}'{hint}")]
+    #[error("there is no project '{name}'{}", super::suggest::see(hint, "wf project list"))]
     Unknown { name: String, hint: String },
     #[error("no project is registered yet; register one: wf interview")]
     NoneRegistered,
@@ -97,6 +97,9 @@ mod tests {
         assert_eq!(choose(None, only).unwrap(), "a");
         assert_eq!(choose(None, &[]), Err(NoProject::NoneRegistered));
         let error = choose(Some("aa"), only).unwrap_err();
-        assert_eq!(error.to_string(), "there is no project 'aa'; did you mean 'a'?");
+        assert_eq!(
+            error.to_string(),
+            "there is no project 'aa'; did you mean 'a'? See: wf project list"
+        );
     }
 }

@@ -10,6 +10,14 @@ pub(crate) fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -
     nearest.map(|(_, name)| format!("; did you mean '{name}'?")).unwrap_or_default()
 }
 
+/// End of an error message: the hint, and the command that lists the known names.
+pub(crate) fn see(hint: &str, list: &str) -> String {
+    match hint {
+        "" => format!("; see: {list}"),
+        hint => format!("{hint} See: {list}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,3 +40,4 @@ mod test_wf_run_fail_test;
 mod test_wf_run_once;
 mod test_wf_uat;
 mod test_wf_watch;
+mod wrong_invocations;

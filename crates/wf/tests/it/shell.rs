@@ -16,5 +16,5 @@ fn a_missing_subcommand_is_a_document_for_scripts() {
     let output = hermetic.run(command.args(["--json", "clarify"]));
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     let document: Value = serde_json::from_str(&output.stdout).expect("a document");
-    assert_eq!(document["error"]["text"], "a subcommand is required; see --help");
+    assert_eq!(document["error"]["text"], "a subcommand is required");
 }

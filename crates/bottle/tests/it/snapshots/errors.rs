@@ -8,12 +8,7 @@ fn start_without_an_agent() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      <AGENT>
-
-    Usage: bot-bottle start <AGENT>
-
-    For more information, try '--help'.
+    error: <AGENT> is missing; see: bot-bottle start --help
     ");
 }
 
@@ -194,12 +189,7 @@ fn exec_without_a_command() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      <COMMAND>...
-
-    Usage: bot-bottle exec <SLUG> <COMMAND>...
-
-    For more information, try '--help'.
+    error: <COMMAND>... is missing; see: bot-bottle exec --help
     ");
 }
 

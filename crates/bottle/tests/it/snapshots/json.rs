@@ -157,12 +157,8 @@ fn an_option_that_does_not_exist() {
     insta::assert_snapshot!(snapshot(&["list", "--colour", "--json"]), @r#"
     status: 2
     --- stdout
-    {"event":"error","name":"usage","status":2,"text":"unexpected argument '--colour' found"}
+    {"event":"error","name":"usage","remedy":"see: bot-bottle list --help","status":2,"text":"unknown option '--colour'"}
     --- stderr
-    error: unexpected argument '--colour' found
-
-    Usage: bot-bottle list [OPTIONS]
-
-    For more information, try '--help'.
+    error: unknown option '--colour'; see: bot-bottle list --help
     "#);
 }

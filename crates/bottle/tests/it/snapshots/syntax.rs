@@ -67,13 +67,7 @@ fn a_command_that_does_not_exist() {
     status: 2
     --- stdout
     --- stderr
-    error: unrecognized subcommand 'strat'
-
-      tip: a similar subcommand exists: 'start'
-
-    Usage: bot-bottle [OPTIONS] <COMMAND>
-
-    For more information, try '--help'.
+    error: unknown command 'strat'; did you mean 'start'? See: bot-bottle --help
     ");
 }
 
@@ -83,11 +77,7 @@ fn an_option_that_does_not_exist() {
     status: 2
     --- stdout
     --- stderr
-    error: unexpected argument '--colour' found
-
-    Usage: bot-bottle list [OPTIONS]
-
-    For more information, try '--help'.
+    error: unknown option '--colour'; see: bot-bottle list --help
     ");
 }
 
@@ -97,13 +87,7 @@ fn an_option_of_another_command() {
     status: 2
     --- stdout
     --- stderr
-    error: unexpected argument '--force' found
-
-      tip: to pass '--force' as a value, use '-- --force'
-
-    Usage: bot-bottle freeze <SLUG>
-
-    For more information, try '--help'.
+    error: unknown option '--force'; see: bot-bottle freeze --help
     ");
 }
 
@@ -113,11 +97,7 @@ fn a_second_bottle_where_one_is_meant() {
     status: 2
     --- stdout
     --- stderr
-    error: unexpected argument 'two' found
-
-    Usage: bot-bottle destroy [OPTIONS] <SLUG>
-
-    For more information, try '--help'.
+    error: unexpected word 'two'; see: bot-bottle destroy --help
     ");
 }
 
@@ -127,11 +107,7 @@ fn an_agent_command_that_does_not_exist() {
     status: 2
     --- stdout
     --- stderr
-    error: unrecognized subcommand 'delete'
-
-    Usage: bot-bottle agent [OPTIONS] <COMMAND>
-
-    For more information, try '--help'.
+    error: unknown command 'delete'; see: bot-bottle agent --help
     ");
 }
 
@@ -141,12 +117,7 @@ fn an_orchestrated_start_without_a_prompt() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      --prompt <PROMPT>
-
-    Usage: bot-bottle orchestrate start --agent <AGENT> --prompt <PROMPT>
-
-    For more information, try '--help'.
+    error: --prompt <PROMPT> is missing; see: bot-bottle orchestrate start --help
     ");
 }
 
@@ -156,12 +127,7 @@ fn an_orchestrated_resume_without_a_slug() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      --slug <SLUG>
-
-    Usage: bot-bottle orchestrate resume --slug <SLUG> --prompt <PROMPT>
-
-    For more information, try '--help'.
+    error: --slug <SLUG> is missing; see: bot-bottle orchestrate resume --help
     ");
 }
 
@@ -171,12 +137,7 @@ fn a_hook_without_an_address() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      --url <URL>
-
-    Usage: bot-bottle hook install --url <URL> <REPO>
-
-    For more information, try '--help'.
+    error: --url <URL> is missing; see: bot-bottle hook install --help
     ");
 }
 
@@ -186,12 +147,7 @@ fn serve_without_a_configuration() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      --config <CONFIG>
-
-    Usage: bot-bottle serve --config <CONFIG>
-
-    For more information, try '--help'.
+    error: --config <CONFIG> is missing; see: bot-bottle serve --help
     ");
 }
 
@@ -201,12 +157,7 @@ fn a_configuration_check_without_a_file() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      <FILE>
-
-    Usage: bot-bottle config check <FILE>
-
-    For more information, try '--help'.
+    error: <FILE> is missing; see: bot-bottle config check --help
     ");
 }
 
@@ -216,12 +167,7 @@ fn completions_for_no_shell() {
     status: 2
     --- stdout
     --- stderr
-    error: the following required arguments were not provided:
-      <SHELL>
-
-    Usage: bot-bottle completions <SHELL>
-
-    For more information, try '--help'.
+    error: <SHELL> is missing; see: bot-bottle completions --help
     ");
 }
 
@@ -261,10 +207,6 @@ fn help_of_a_command_that_does_not_exist() {
     status: 2
     --- stdout
     --- stderr
-    error: unrecognized subcommand 'strat'
-
-    Usage: bot-bottle [OPTIONS] <COMMAND>
-
-    For more information, try '--help'.
+    error: unknown command 'strat'; see: bot-bottle --help
     ");
 }

@@ -201,8 +201,8 @@ fn the_project_is_chosen_by_flag_variable_and_directory() {
     flag None, variable None, in /dev/apple: error: several projects are registered (app, vendor); say which: --project NAME, or set AOS_PROJECT
     flag None, variable None, in /: app
     flag None, variable None, in /: error: no project is registered yet; register one: wf interview
-    flag Some("ap"), variable None, in /: error: there is no project 'ap'; did you mean 'app'?
-    flag Some("zzz"), variable None, in /: error: there is no project 'zzz'
+    flag Some("ap"), variable None, in /: error: there is no project 'ap'; did you mean 'app'? See: wf project list
+    flag Some("zzz"), variable None, in /: error: there is no project 'zzz'; see: wf project list
     "#);
 }
 

@@ -287,7 +287,7 @@ fn answers_that_are_refused() {
     ! error: CLQ-001 was answered already
     [2]
     $ wf clarify answer CLQ-003 x
-    ! error: there is no question CLQ-003; did you mean 'CLQ-001'?
+    ! error: there is no question CLQ-003; did you mean 'CLQ-001'? See: wf clarify list
     [2]
     $ wf clarify answer CLQ-007 x
     ! error: CLQ-007: clarification at /: "version" is a required property
@@ -302,7 +302,7 @@ fn answers_that_are_refused() {
     ! error: the question is empty
     [2]
     $ wf clarify list --workstream other
-    ! error: there is no workstream 'other'
+    ! error: there is no workstream 'other'; see: wf list
     [2]
     "#);
 }

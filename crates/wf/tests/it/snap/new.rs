@@ -193,7 +193,7 @@ fn names_that_are_taken() {
         &["new", "third", "Three"],
     ]), @"
     $ wf new tf Two
-    ! error: the workstream tf exists already
+    ! error: the workstream tf exists already; see: wf status tf
     [2]
     $ wf new other Two
     ! error: the branch feat/other exists already; a closed workstream keeps its branch: choose another id or --prefix

@@ -56,13 +56,7 @@ fn registrations_that_are_refused() {
     ! error: [ROOT]/work/app has no branch 'trunk'
     [2]
     $ wf project add app --repo-path [ROOT]/work/app --branch-prefix -x
-    ! error: unexpected argument '-x' found
-    ! 
-    !   tip: to pass '-x' as a value, use '-- -x'
-    ! 
-    ! Usage: wf project add [OPTIONS] --repo-path <DIR> <NAME>
-    ! 
-    ! For more information, try '--help'.
+    ! error: unknown option '-x'; see: wf project add --help
     [2]
     $ wf project show app
     ! error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
@@ -90,7 +84,7 @@ fn a_project_is_shown() {
     agents         codex implements, claude reviews
     [0]
     $ wf project show ap
-    ! error: there is no project 'ap'; did you mean 'app'?
+    ! error: there is no project 'ap'; did you mean 'app'? See: wf project list
     [2]
     ");
 }

@@ -290,7 +290,7 @@ fn a_workstream_that_does_not_exist() {
     let run = person.runs().pop().expect("a run");
     insta::assert_snapshot!(format!("{shots}\n{}", person.file(&run.join("run_summary.md"))), @r#"
     $ wf run tff
-    no micro-commit: failed at lock: there is no workstream 'tff'; did you mean 'tf'?
+    no micro-commit: failed at lock: there is no workstream 'tff'; did you mean 'tf'? See: wf list
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tff_none
     [2]
     $ wf run ../tf
@@ -314,11 +314,11 @@ fn a_workstream_that_does_not_exist() {
 
     | Stage | Status | Seconds | Notes |
     |---|---|---|---|
-    | lock | failed | [N] | there is no workstream 'tff'; did you mean 'tf'? |
+    | lock | failed | [N] | there is no workstream 'tff'; did you mean 'tf'? See: wf list |
 
     ## Notes
 
-    there is no workstream 'tff'; did you mean 'tf'?
+    there is no workstream 'tff'; did you mean 'tf'? See: wf list
     "#);
 }
 

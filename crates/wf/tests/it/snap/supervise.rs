@@ -112,13 +112,13 @@ fn nothing_was_accepted_yet() {
     let person = Person::with_plan(ONE);
     insta::assert_snapshot!(person.transcript(&[&["approve", "tf"], &["reject", "tf", "-m", "x"], &["approve", "nope"]]), @"
     $ wf approve tf
-    ! error: tf has accepted no micro-commit yet
+    ! error: tf has accepted no micro-commit yet; make one with: wf run tf
     [2]
     $ wf reject tf -m x
-    ! error: tf has accepted no micro-commit yet
+    ! error: tf has accepted no micro-commit yet; make one with: wf run tf
     [2]
     $ wf approve nope
-    ! error: there is no workstream 'nope'
+    ! error: there is no workstream 'nope'; see: wf list
     [2]
     ");
 }

@@ -228,7 +228,7 @@ fn verdicts_that_are_refused() {
     ! error: UAT-009: not valid JSON: EOF while parsing an object at line 1 column 1
     [2]
     $ wf uat pass UAT-002
-    ! error: there is no acceptance test UAT-002; did you mean 'UAT-001'?
+    ! error: there is no acceptance test UAT-002; did you mean 'UAT-001'? See: wf uat list
     [2]
     $ wf uat pass UAT
     ! error: "UAT" is not a valid UAT id: UAT- and three to nine digits

@@ -48,30 +48,13 @@ fn unknown_commands_and_flags() {
     let person = Person::unregistered();
     insta::assert_snapshot!(person.transcript(&[&["statsu"], &["run", "--fast"], &["new", "tf"]]), @"
     $ wf statsu
-    ! error: unrecognized subcommand 'statsu'
-    ! 
-    !   tip: a similar subcommand exists: 'status'
-    ! 
-    ! Usage: wf [OPTIONS] <COMMAND>
-    ! 
-    ! For more information, try '--help'.
+    ! error: unknown command 'statsu'; did you mean 'status'? See: wf --help
     [2]
     $ wf run --fast
-    ! error: unexpected argument '--fast' found
-    ! 
-    !   tip: to pass '--fast' as a value, use '-- --fast'
-    ! 
-    ! Usage: wf run [OPTIONS] [ID]
-    ! 
-    ! For more information, try '--help'.
+    ! error: unknown option '--fast'; see: wf run --help
     [2]
     $ wf new tf
-    ! error: the following required arguments were not provided:
-    !   <TITLE>
-    ! 
-    ! Usage: wf new <ID> <TITLE> [EXPECTED_PATHS]
-    ! 
-    ! For more information, try '--help'.
+    ! error: <TITLE> is missing; see: wf new --help
     [2]
     ");
 }
@@ -88,45 +71,22 @@ fn flags_that_exclude_each_other_and_values_that_are_missing() {
         &["log", "-n", "many"],
     ]), @"
     $ wf run tf --once --loop
-    ! error: the argument '--once' cannot be used with '--loop'
-    ! 
-    ! Usage: wf run --once <ID>
-    ! 
-    ! For more information, try '--help'.
+    ! error: --once cannot be used with --loop; see: wf run --help
     [2]
     $ wf reject tf
-    ! error: the following required arguments were not provided:
-    !   --message <TEXT>
-    ! 
-    ! Usage: wf reject --message <TEXT> <ID>
-    ! 
-    ! For more information, try '--help'.
+    ! error: --message <TEXT> is missing; see: wf reject --help
     [2]
     $ wf uat fail UAT-001
-    ! error: the following required arguments were not provided:
-    !   --issues <TEXT>
-    ! 
-    ! Usage: wf uat fail --issues <TEXT> <ID>
-    ! 
-    ! For more information, try '--help'.
+    ! error: --issues <TEXT> is missing; see: wf uat fail --help
     [2]
     $ wf clarify ask tf
-    ! error: the following required arguments were not provided:
-    !   --question <TEXT>
-    ! 
-    ! Usage: wf clarify ask --question <TEXT> <ID>
-    ! 
-    ! For more information, try '--help'.
+    ! error: --question <TEXT> is missing; see: wf clarify ask --help
     [2]
     $ wf update --trust 2
-    ! error: invalid value '2' for '--trust <SHARE>': 2 is not a trust threshold: it must be a number from 0 to 1
-    ! 
-    ! For more information, try '--help'.
+    ! error: --trust: 2 is not a trust threshold: it must be a number from 0 to 1; see: wf update --help
     [2]
     $ wf log -n many
-    ! error: invalid value 'many' for '--limit <N>': invalid digit found in string
-    ! 
-    ! For more information, try '--help'.
+    ! error: --limit needs a whole number, not 'many'; see: wf log --help
     [2]
     ");
 }
@@ -174,7 +134,7 @@ fn a_workstream_that_does_not_exist() {
         &["log", "tff"],
     ]), @r#"
     $ wf status tff
-    ! error: there is no workstream 'tff'; did you mean 'tf'?
+    ! error: there is no workstream 'tff'; did you mean 'tf'? See: wf list
     [2]
     $ wf status ../tf
     ! error: "../tf" is not a valid workstream id: 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter
@@ -183,28 +143,28 @@ fn a_workstream_that_does_not_exist() {
     ! error: which workstream? Name it, run the command in its worktree, or choose one: wf use ID
     [2]
     $ wf use zzz
-    ! error: there is no workstream 'zzz'
+    ! error: there is no workstream 'zzz'; see: wf list
     [2]
     $ wf close other
-    ! error: there is no workstream 'other'
+    ! error: there is no workstream 'other'; see: wf list
     [2]
     $ wf delete other
-    ! error: there is no workstream 'other'
+    ! error: there is no workstream 'other'; see: wf list
     [2]
     $ wf conflicts TF
     ! error: "TF" is not a valid workstream id: 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter
     [2]
     $ wf plan tff --from x
-    ! error: there is no workstream 'tff'; did you mean 'tf'?
+    ! error: there is no workstream 'tff'; did you mean 'tf'? See: wf list
     [2]
     $ wf skip tff
-    ! error: there is no workstream 'tff'; did you mean 'tf'?
+    ! error: there is no workstream 'tff'; did you mean 'tf'? See: wf list
     [2]
     $ wf docs status tff
-    ! error: there is no workstream 'tff'; did you mean 'tf'?
+    ! error: there is no workstream 'tff'; did you mean 'tf'? See: wf list
     [2]
     $ wf log tff
-    ! error: there is no workstream 'tff'; did you mean 'tf'?
+    ! error: there is no workstream 'tff'; did you mean 'tf'? See: wf list
     [2]
     "#);
 }
@@ -218,20 +178,20 @@ fn the_same_as_json() {
       "error": {
         "name": "config",
         "status": 2,
-        "text": "there is no workstream 'tff'; did you mean 'tf'?"
+        "text": "there is no workstream 'tff'; did you mean 'tf'? See: wf list"
       }
     }
-    ! error: there is no workstream 'tff'; did you mean 'tf'?
+    ! error: there is no workstream 'tff'; did you mean 'tf'? See: wf list
     [2]
     $ wf uat show UAT-009 --json
     {
       "error": {
         "name": "config",
         "status": 2,
-        "text": "there is no acceptance test UAT-009"
+        "text": "there is no acceptance test UAT-009; see: wf uat list"
       }
     }
-    ! error: there is no acceptance test UAT-009
+    ! error: there is no acceptance test UAT-009; see: wf uat list
     [2]
     "#);
 }
@@ -250,7 +210,7 @@ fn runs_that_do_not_exist() {
     ! error: tf has no run yet; start one: wf run tf
     [2]
     $ wf show 20250115
-    ! error: there is no run '20250115'
+    ! error: there is no run '20250115'; see: wf log
     [2]
     $ wf diff --workstream tf
     ! error: tf has no run yet; start one: wf run tf
@@ -289,7 +249,7 @@ fn environment_variables_are_checked() {
     ! error: AOS_OPS_DIR must be an absolute path
     [2]
     $ wf list
-    ! error: there is no project 'ap'; did you mean 'app'?
+    ! error: there is no project 'ap'; did you mean 'app'? See: wf project list
     [2]
     $ wf list
      ID  STATUS    BRANCH   FILES  OVERLAP  WAITS FOR  TITLE
