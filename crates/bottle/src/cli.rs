@@ -10,7 +10,7 @@ use shell::terminal::hide;
 use crate::PROGRAM;
 use crate::commands::{
     demo, destroy, diff, doctor, exec, freeze, hook, init, key, list, logs, manifest, orchestrate,
-    provenance, serve, start,
+    provenance, prune, serve, start,
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::End;
@@ -40,6 +40,7 @@ enum BottleCommand {
     /// End the agent of a bottle for good; its work is kept and not published
     Stop(freeze::EndArgs),
     Destroy(destroy::DestroyArgs),
+    Prune(prune::PruneBottlesArgs),
     /// List bottles
     List,
     Logs(logs::LogsArgs),
@@ -93,6 +94,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         BottleCommand::Freeze(args) => freeze::cmd_end(ui, &args, End::Freeze),
         BottleCommand::Stop(args) => freeze::cmd_end(ui, &args, End::Stop),
         BottleCommand::Destroy(args) => destroy::cmd_destroy(ui, &args),
+        BottleCommand::Prune(args) => prune::cmd_prune(ui, &args),
         BottleCommand::List => list::cmd_list(ui),
         BottleCommand::Logs(args) => logs::cmd_logs(ui, &args),
         BottleCommand::Diff(args) => diff::cmd_diff(ui, &args),

@@ -6,6 +6,7 @@
 //! - [`failure`]: an error with its exit status and its remedy.
 //! - [`runtime`]: the async runtime of a command, stopped by signals.
 //! - [`cli`]: flags and commands that every program has.
+//! - [`confirm`]: consent to delete.
 //! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
 //! - [`agent_choice`]: the agent of a run where none is named.
 //! - [`demo`]: the folder and the user of a demo.
@@ -18,6 +19,7 @@ pub mod agent_log;
 pub mod agent_settings;
 pub mod cli;
 pub mod config;
+pub mod confirm;
 pub mod demo;
 pub mod doctor;
 pub mod failure;

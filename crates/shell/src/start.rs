@@ -182,7 +182,7 @@ fn asks_for_json(program: &Program) -> bool {
 }
 
 /// Words of the command line, as this program reads them: in `bottleworks wf list` they begin with `wf`.
-fn arguments(program: &Program) -> Vec<OsString> {
+pub(crate) fn arguments(program: &Program) -> Vec<OsString> {
     own_words(std::env::args_os().collect(), program.name)
 }
 

@@ -92,6 +92,13 @@ impl Ui {
         }
     }
 
+    /// Words of the command line that was typed, after the program's own name.
+    pub(crate) fn command_line(&self) -> Vec<String> {
+        let words = crate::start::arguments(self.program).into_iter().skip(1);
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        [self.program.name.to_owned()].into_iter().chain(words).collect()
+    }
+
     pub fn is_json(&self) -> bool {
         self.mode == Mode::Json
     }

@@ -14,6 +14,7 @@ pub(crate) mod logs;
 pub(crate) mod manifest;
 pub(crate) mod orchestrate;
 pub(crate) mod provenance;
+pub(crate) mod prune;
 pub(crate) mod serve;
 pub(crate) mod start;
 

@@ -12,6 +12,7 @@ pub(crate) mod leak;
 pub(crate) mod mount;
 pub(crate) mod prompt;
 pub(crate) mod provenance;
+pub(crate) mod prune;
 pub(crate) mod pull_text;
 pub(crate) mod session;
 pub(crate) mod slug;

@@ -19,6 +19,7 @@ mod manifest;
 mod older_version;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod prune;
 mod publish;
 mod readme;
 mod rehydrate;

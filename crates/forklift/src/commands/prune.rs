@@ -13,6 +13,7 @@ use model::exit::ForkliftExit;
 use run_store::run_dir::{self, BOXES, RunDir};
 use serde_json::json;
 use shell::Ui;
+use shell::confirm::{ConfirmArgs, Consent};
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -35,6 +36,9 @@ const MOST_COUNTED: u64 = 5_000_000;
 
 /// Remove old runs
 ///
+/// It lists the runs, asks, and removes them; --yes removes them without a question. Without a terminal and without --yes
+/// nothing is removed and the status is 2.
+///
 /// A run is removed when it is both older than --older-than and not among the --keep newest runs of its fork. To go by
 /// age alone give --keep 0; to go by number alone give --older-than 0d. The newest published run of a fork stays unless --keep
 /// is 0, because the next run renews its branch. Never removed: a run that is not finished, one
@@ -49,9 +53,8 @@ pub(crate) struct PruneArgs {
     /// Keep the newest N runs of every fork, however old they are
     #[arg(long, value_name = "N", default_value_t = 10)]
     keep: usize,
-    /// Show what would be removed and remove nothing
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
     /// Remove runs with unpublished work as well
     #[arg(long)]
     unpublished: bool,
@@ -70,17 +73,37 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
         let unpublished = if args.unpublished { Unpublished::Remove } else { Unpublished::Keep };
         let options = PruneOptions { older_than: args.older_than, keep: args.keep, unpublished };
         let fates = judge_runs(&runs, options);
-        let mode = if args.dry_run { PruneMode::DryRun } else { PruneMode::Remove };
-        let removed = remove(ui, &places.runs, &dirs, &fates, mode)?;
-        report(ui, &dirs, &fates, &removed, mode);
-        Ok(ForkliftExit::Success)
+        let pruned: Vec<PrunedRun<'_>> = measure(&dirs, &fates)?;
+        let old = pruned.iter().filter(|run| run.fate == Fate::Remove).count();
+        let flags = args.confirm.consent();
+        if old == 0 {
+            let consent = flags.unwrap_or(Consent::Given);
+            if consent == Consent::Given {
+                finish_removals(&places.runs)?;
+            }
+            report(ui, &pruned, consent);
+            return Ok(ForkliftExit::Success);
+        }
+        if flags.is_none() && !ui.is_json() {
+            report(ui, &pruned, Consent::DryRun);
+        }
+        let consent = args.confirm.ask(ui, &format!("remove {}?", counted(old, "run")))?;
+        if consent == Consent::Given {
+            finish_removals(&places.runs)?;
+            remove(ui, &places.runs, &pruned)?;
+        }
+        if flags.is_some() || ui.is_json() || consent == Consent::Given {
+            report(ui, &pruned, consent);
+        }
+        Ok(consent.conclude(ui, ForkliftExit::Success))
     })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PruneMode {
-    Remove,
-    DryRun,
+/// A run, its fate, and its size if it is old.
+struct PrunedRun<'a> {
+    dir: &'a RunDir,
+    fate: Fate,
+    bytes: u64,
 }
 
 /// The locks of the forks whose runs are observed, held to the end: no forklift continues a run that is being removed.
@@ -156,66 +179,63 @@ fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// Removes runs and returns the bytes of each, in the order of the runs. First it finishes what an earlier prune left
-/// half-done.
-fn remove(
-    ui: &Ui,
-    root: &Path,
-    dirs: &[RunDir],
-    fates: &[Fate],
-    mode: PruneMode,
-) -> Result<Vec<u64>, Failure> {
-    if mode == PruneMode::Remove {
-        for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-            if entry.path().extension().is_some_and(|extension| extension == REMOVING) {
-                host::file::remove_tree_safely(&entry.path()).or_machine()?;
-            }
-        }
-    }
-    let mut sizes = Vec::new();
-    let old: Vec<&RunDir> = dirs
-        .iter()
-        .zip(fates)
-        .filter_map(|(dir, fate)| (*fate == Fate::Remove).then_some(dir))
-        .collect();
-    let counter = Counter::new(ui, "removing");
-    for (number, dir) in old.iter().enumerate() {
-        counter.show(number, old.len(), "runs");
-        sizes.push(host::file::tree_size(dir.path(), MOST_COUNTED).or_machine()?.bytes);
-        if mode == PruneMode::Remove {
-            let doomed = root.join(format!("{}.{REMOVING}", dir.id()));
-            std::fs::rename(dir.path(), &doomed).or_machine()?;
-            host::file::remove_tree_safely(&doomed).or_machine()?;
-        }
-    }
-    Ok(sizes)
+fn measure<'a>(dirs: &'a [RunDir], fates: &[Fate]) -> Result<Vec<PrunedRun<'a>>, Failure> {
+    let size = |(dir, fate): (&'a RunDir, &Fate)| {
+        let bytes = match fate {
+            Fate::Remove => host::file::tree_size(dir.path(), MOST_COUNTED).or_machine()?.bytes,
+            _ => 0,
+        };
+        Ok(PrunedRun { dir, fate: *fate, bytes })
+    };
+    dirs.iter().zip(fates).map(size).collect()
 }
 
-fn report(ui: &Ui, dirs: &[RunDir], fates: &[Fate], sizes: &[u64], mode: PruneMode) {
-    let all = || dirs.iter().zip(fates.iter().copied());
-    let gone: Vec<_> = all().filter(|(_, fate)| *fate == Fate::Remove).zip(sizes).collect();
-    let bytes: u64 = sizes.iter().sum();
+/// Finishes what an earlier prune left half-done.
+fn finish_removals(root: &Path) -> Result<(), Failure> {
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == REMOVING) {
+            host::file::remove_tree_safely(&entry.path()).or_machine()?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(ui: &Ui, root: &Path, runs: &[PrunedRun<'_>]) -> Result<(), Failure> {
+    let old: Vec<_> = runs.iter().filter(|run| run.fate == Fate::Remove).collect();
+    let counter = Counter::new(ui, "removing");
+    for (number, run) in old.iter().enumerate() {
+        counter.show(number, old.len(), "runs");
+        let doomed = root.join(format!("{}.{REMOVING}", run.dir.id()));
+        std::fs::rename(run.dir.path(), &doomed).or_machine()?;
+        host::file::remove_tree_safely(&doomed).or_machine()?;
+    }
+    Ok(())
+}
+
+fn report(ui: &Ui, runs: &[PrunedRun<'_>], consent: Consent) {
+    let (gone, kept): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.fate == Fate::Remove);
+    let bytes: u64 = gone.iter().map(|run| run.bytes).sum();
     if ui.is_json() {
         let removed: Vec<_> =
-            gone.iter().map(|((dir, _), bytes)| json!({"run": dir.id(), "bytes": bytes})).collect();
-        let kept: Vec<_> = all()
-            .filter(|(_, fate)| *fate != Fate::Remove)
-            .map(|(dir, fate)| json!({"run": dir.id(), "kind": fate, "reason": fate.reason()}))
+            gone.iter().map(|run| json!({"run": run.dir.id(), "bytes": run.bytes})).collect();
+        let kept: Vec<_> = kept
+            .iter()
+            .map(|run| json!({"run": run.dir.id(), "kind": run.fate, "reason": run.fate.reason()}))
             .collect();
-        let dry_run = mode == PruneMode::DryRun;
+        let dry_run = consent != Consent::Given;
         let fields = json!({"dry_run": dry_run, "removed": removed, "kept": kept, "bytes": bytes});
         ui.event("prune", &fields);
         return;
     }
-    let (word, sum) = match mode {
-        PruneMode::Remove => ("removed", "freed"),
-        PruneMode::DryRun => ("would go", "would free"),
+    let (word, sum) = match consent {
+        Consent::Given => ("removed", "freed"),
+        Consent::DryRun | Consent::Declined | Consent::Missing => ("would go", "would free"),
     };
-    for ((dir, _), bytes) in &gone {
-        ui.result(word, &format!("{} ({})", dir.id(), render_size(**bytes)));
+    for run in &gone {
+        ui.result(word, &format!("{} ({})", run.dir.id(), render_size(run.bytes)));
     }
-    for (dir, fate) in all().filter(|(_, fate)| *fate != Fate::Remove) {
-        ui.result("kept", &format!("{}: {}", dir.id(), fate.reason()));
+    for run in &kept {
+        ui.result("kept", &format!("{}: {}", run.dir.id(), run.fate.reason()));
     }
     ui.result(sum, &format!("{} in {}", render_size(bytes), counted(gone.len(), "run")));
 }

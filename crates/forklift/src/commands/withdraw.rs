@@ -1,6 +1,5 @@
 //! `forklift withdraw`: take back what a run published.
 
-use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use clap::Args;
@@ -84,15 +83,12 @@ async fn refuse_merged(places: &ForkliftDirs, run: &StoredRun) -> Result<(), Fai
 /// Asks on the terminal; elsewhere the flag has to be given.
 fn confirm(ui: &Ui, question: &str) -> Result<(), Failure> {
     if !host::terminal::is_present() {
-        return Err(Failure::usage("nobody can be asked here; say --yes to withdraw"));
+        return Err(Failure::usage(
+            "nothing was withdrawn, because nobody can be asked here; to withdraw: forklift withdraw --yes",
+        ));
     }
-    ui.finish();
-    let mut answer = String::new();
-    let asked = write!(io::stderr(), "{question} [y/N] ")
-        .and_then(|()| io::stdin().lock().read_line(&mut answer));
-    asked.or_machine()?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::new(ForkliftExit::Usage, "nothing was withdrawn")),
+    match shell::confirm::ask_on_terminal(ui, question).or_machine()? {
+        true => Ok(()),
+        false => Err(Failure::new(ForkliftExit::Usage, "nothing was withdrawn")),
     }
 }

@@ -96,7 +96,7 @@ fn a_dry_run_is_removed_by_prune_and_a_commit_that_is_kept_is_not() {
     let Some(person) = Person::new() else { return };
     assert_eq!(alone(&person, &["--dry-run"]).status, Some(0));
     assert_eq!(alone(&person, &["--no-push", "--again"]).status, Some(0));
-    let prune = ["prune", "--keep", "0", "--older-than", "0d"];
+    let prune = ["prune", "--keep", "0", "--older-than", "0d", "--yes"];
     let output = person.hermetic.run(&mut person.forklift(&prune));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let kept = person.only_run();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use testkit::hermetic::Output;
+use testkit::screen::Screen;
 use testkit::wait::wait_until;
 
 use crate::support::{GATE, MERGE, Person};
@@ -11,7 +12,8 @@ use crate::support::{GATE, MERGE, Person};
 const STUCK: &str = "[[step]]\nstuck = \"which one?\"\n";
 
 fn prune(person: &Person, flags: &[&str]) -> Output {
-    let args = [&["prune", "--older-than", "0d", "--keep", "0"], flags].concat();
+    let yes = if flags.contains(&"--dry-run") { &[][..] } else { &["--yes"] };
+    let args = [&["prune", "--older-than", "0d", "--keep", "0"], yes, flags].concat();
     let output = person.hermetic.run(&mut person.forklift(&args));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     output
@@ -48,7 +50,7 @@ fn young_runs_and_the_newest_of_a_fork_stay() {
     assert!(bare.stdout.contains("young"), "{}", bare.stdout);
     assert_eq!(person.runs().len(), 2);
     let newest = person.runs()[1].clone();
-    let args = ["prune", "--older-than", "0d", "--keep", "1"];
+    let args = ["prune", "--older-than", "0d", "--keep", "1", "-y"];
     let output = person.hermetic.run(&mut person.forklift(&args));
     assert!(output.stdout.contains("among the newest"), "{}", output.stdout);
     assert_eq!(person.only_run(), newest);
@@ -124,7 +126,7 @@ fn the_runs_of_a_fork_that_is_gone_can_be_removed() {
     person.run(MERGE, &[]);
     std::fs::rename(person.fork.checkout.dir(), person.hermetic.root().join("moved"))
         .expect("moved");
-    let args = ["prune", "--older-than", "0d", "--keep", "0"];
+    let args = ["prune", "--older-than", "0d", "--keep", "0", "--yes"];
     let mut command = person.forklift(&args);
     let output = person.hermetic.run(command.current_dir(person.hermetic.root()));
     assert!(output.stdout.contains("removed"), "{}", output.snapshot());
@@ -148,4 +150,62 @@ fn an_age_that_is_none_is_refused() {
     let output = person.hermetic.run(&mut person.forklift(&["prune", "--older-than", "soon"]));
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(output.stderr.contains("such as 30d"), "{}", output.stderr);
+}
+
+#[test]
+fn without_a_terminal_and_without_consent_nothing_goes_and_the_command_is_named() {
+    let Some(person) = Person::new() else { return };
+    person.run(MERGE, &[]);
+    let run = person.only_run();
+    let args = ["prune", "--older-than", "0d", "--keep", "0", "--unpublished"];
+    let output = person.hermetic.run(&mut person.forklift(&args));
+    let shown = output.snapshot().replace(&name_of(&run), "[RUN]");
+    let shown: String = shown
+        .split_inclusive('\n')
+        .map(|line| match line.split_once(" (").filter(|_| line.starts_with("would go")) {
+            Some((before, _)) => format!("{before} ([SIZE])\n"),
+            None if line.starts_with("would free") => "would free  [SIZE] in 1 run\n".to_owned(),
+            None => line.to_owned(),
+        })
+        .collect();
+    insta::assert_snapshot!(shown, @"
+    status: 2
+    --- stdout
+    would go    fork_[STAMP] ([SIZE])
+    would free  [SIZE] in 1 run
+    --- stderr
+    error: nothing was deleted, because nobody can be asked here; to delete: forklift prune --older-than 0d --keep 0 --unpublished --yes
+    ");
+    assert!(run.exists());
+    let json = person.hermetic.run(person.forklift(&args).arg("--json"));
+    assert_eq!(json.status, Some(2), "{}", json.snapshot());
+    let value: Value = serde_json::from_str(&json.stdout).expect("one event");
+    assert_eq!(
+        (&value["dry_run"], &value["removed"][0]["run"]),
+        (&true.into(), &name_of(&run).into())
+    );
+    assert!(run.exists());
+}
+
+#[test]
+fn at_a_terminal_a_question_is_asked_before_anything_goes() {
+    let Some(person) = Person::new() else { return };
+    person.run(MERGE, &[]);
+    let run = person.only_run();
+    let program = env!("CARGO_BIN_EXE_forklift");
+    let script = format!("{program} prune --older-than 0d --keep 0; echo [$?]; exec cat");
+    for (answer, said, stays) in [("n", "nothing was deleted", true), ("y", "freed", false)] {
+        let words = ["sh", "-c", &script];
+        let Some(screen) = Screen::start(&person.hermetic, person.fork.checkout.dir(), &words)
+        else {
+            return;
+        };
+        screen.shows("remove 1 run? [y/N]");
+        assert!(run.exists());
+        screen.press(&[answer, "Enter"]);
+        screen.shows("[0]");
+        assert!(screen.text().contains(said), "{}", screen.text());
+        assert_eq!(run.exists(), stays);
+        screen.close();
+    }
 }

@@ -18,19 +18,25 @@ pub(crate) struct DeleteArgs {
     #[arg(add = ArgValueCandidates::new(workstream_ids))]
     id: String,
     /// Really delete it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dry_run")]
     confirm: bool,
+    /// The same as --confirm
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Only show what would go, as without a flag
+    #[arg(long)]
+    dry_run: bool,
     /// Leave the branch on origin
     #[arg(long)]
     keep_remote: bool,
 }
 
 pub(crate) async fn cmd_delete(app: &App, args: &DeleteArgs) -> Outcome {
-    let DeleteArgs { id, confirm, keep_remote } = args;
+    let DeleteArgs { id, keep_remote, .. } = args;
     let dirs = app.dirs()?;
     let workstream = dirs.find_workstream(id)?;
     let policy = if *keep_remote { RemoteBranchPolicy::Keep } else { RemoteBranchPolicy::Delete };
-    if !*confirm {
+    if !(args.confirm || args.yes) {
         return preview(app, &dirs, &workstream, policy).await;
     }
     let product = open_product(&dirs).await?;

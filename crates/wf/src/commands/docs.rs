@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
+use shell::confirm::ConfirmArgs;
 
 use super::App;
 use crate::cli::Which;
@@ -18,12 +19,14 @@ const MAX_FILES: usize = 50_000;
 pub(crate) enum DocsCommand {
     /// Count pages and pictures, and name pictures that no page mentions
     Status(Which),
-    /// Remove pictures that no page mentions, in the workstream's worktree; without --apply only name them
+    /// Remove pictures that no page mentions, in the workstream's worktree; without --yes only name them
     Cleanup {
         #[command(flatten)]
         which: Which,
-        /// Really remove them
-        #[arg(long)]
+        #[command(flatten)]
+        confirm: ConfirmArgs,
+        /// The older name of --yes
+        #[arg(long, hide = true, conflicts_with = "dry_run")]
         apply: bool,
     },
 }
@@ -31,7 +34,9 @@ pub(crate) enum DocsCommand {
 pub(crate) async fn cmd_docs(app: &App, command: &DocsCommand) -> Outcome {
     match command {
         DocsCommand::Status(which) => status(app, which),
-        DocsCommand::Cleanup { which, apply } => cleanup(app, which, *apply).await,
+        DocsCommand::Cleanup { which, confirm, apply } => {
+            cleanup(app, which, *apply || confirm.yes).await
+        }
     }
 }
 
@@ -63,7 +68,7 @@ async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     if coverage.orphaned.is_empty() {
         app.ui.line("Every picture is mentioned by a page.");
     } else if !apply {
-        app.ui.status("Nothing was changed; remove them: --apply");
+        app.ui.status("nothing was deleted; to delete: wf docs cleanup --yes");
     }
     app.ui.document(&json!({"orphaned": coverage.orphaned, "removed": apply}));
     Ok(WfExit::Success)

@@ -3,6 +3,7 @@
 use clap::Args;
 use model::error_chain;
 use serde_json::json;
+use shell::confirm::{ConfirmArgs, Consent};
 
 use super::App;
 use crate::disk::{Implemented, ProjectDirs, StateFile, list_runs, load_result};
@@ -11,41 +12,68 @@ use crate::flow::stage::{has_copy, remove_copy};
 use crate::rules::prune::{CopyVerdict, RunCopy, judge_copy};
 use crate::rules::result::RunResult;
 
-/// Remove the copies that failed runs left, once their micro-commit is accepted; without --apply only name them
+/// Remove the copies that failed runs left, once their micro-commit is accepted
+///
+/// It lists the copies, asks, and removes them; --yes removes them without a question. Without a terminal and without --yes
+/// nothing is removed and the status is 2.
 #[derive(Debug, Args)]
 pub(crate) struct PruneCopiesArgs {
-    /// Really remove them
-    #[arg(long)]
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+    /// The older name of --yes
+    #[arg(long, hide = true, conflicts_with = "dry_run")]
     apply: bool,
 }
 
 pub(crate) async fn cmd_prune(app: &App, args: &PruneCopiesArgs) -> Outcome {
-    let apply = args.apply;
+    let confirm = ConfirmArgs { yes: args.confirm.yes || args.apply, ..args.confirm };
     let dirs = app.dirs()?;
     let _lock = dirs.lock_global("prune").await?;
     let (left, results) = observe(app, &dirs)?;
-    let mut rows = Vec::new();
-    for run in &left {
-        let fate = judge_copy(run, &results);
-        let word = match (fate, apply) {
-            (CopyVerdict::Superseded, true) => {
+    let fates: Vec<CopyVerdict> = left.iter().map(|run| judge_copy(run, &results)).collect();
+    let old = fates.iter().filter(|fate| **fate == CopyVerdict::Superseded).count();
+    let flags = confirm.consent();
+    if flags != Some(Consent::Given) {
+        report(app, &left, &fates, Consent::DryRun);
+    }
+    let consent = match old {
+        0 => flags.unwrap_or(Consent::Given),
+        _ => confirm.ask(&app.ui, &format!("remove {}?", counted(old, "copy", "copies")))?,
+    };
+    if consent == Consent::Given {
+        for (run, fate) in left.iter().zip(&fates) {
+            if *fate == CopyVerdict::Superseded {
                 remove_copy(&dirs.runs_dir().join(&run.name))?;
-                "Removed the copy of"
             }
-            (CopyVerdict::Superseded, false) => "Would remove the copy of",
+        }
+        if old > 0 || flags == Some(Consent::Given) {
+            report(app, &left, &fates, Consent::Given);
+        }
+    }
+    let row = |(run, fate): (&RunCopy, &CopyVerdict)| {
+        let removed = consent == Consent::Given && *fate == CopyVerdict::Superseded;
+        json!({"run": run.name, "fate": fate, "removed": removed})
+    };
+    app.ui.document(&left.iter().zip(&fates).map(row).collect::<Vec<_>>());
+    Ok(if old == 0 { WfExit::Success } else { consent.conclude(&app.ui, WfExit::Success) })
+}
+
+fn report(app: &App, left: &[RunCopy], fates: &[CopyVerdict], consent: Consent) {
+    for (run, fate) in left.iter().zip(fates) {
+        let word = match (fate, consent) {
+            (CopyVerdict::Superseded, Consent::Given) => "Removed the copy of",
+            (CopyVerdict::Superseded, _) => "Would remove the copy of",
             (CopyVerdict::OnlyCopy | CopyVerdict::InUse, _) => "Kept the copy of",
         };
         app.ui.line(&format!("{word} {}: {}", run.name, fate.reason()));
-        let removed = apply && fate == CopyVerdict::Superseded;
-        rows.push(json!({"run": run.name, "fate": fate, "removed": removed}));
     }
     if left.is_empty() {
         app.ui.line("No run has a copy left.");
-    } else if !apply {
-        app.ui.status("Nothing was changed; remove what can go: --apply");
     }
-    app.ui.document(&rows);
-    Ok(WfExit::Success)
+}
+
+fn counted(number: usize, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
 }
 
 /// Reads the runs of this project that have a copy, and all results. A run with an unreadable result is kept.

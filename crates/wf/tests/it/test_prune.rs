@@ -44,9 +44,10 @@ fn the_copy_goes_and_the_record_stays_once_the_micro_commit_is_accepted() {
     let run = failed_run(&person);
     person.cast(GOOD, APPROVE);
     person.run_once(0);
-    assert!(person.ok(&["prune"]).contains("Would remove"));
-    assert!(has_work(&run), "nothing goes before --apply");
-    let rows = person.json(&["prune", "--apply"]);
+    assert!(person.ok(&["prune", "--dry-run"]).contains("Would remove"));
+    person.refused(&["prune"], 2, &["nothing was deleted", "to delete: wf prune --yes"]);
+    assert!(has_work(&run), "nothing goes before --yes");
+    let rows = person.json(&["prune", "--yes"]);
     assert_eq!((&rows[0]["fate"], &rows[0]["removed"]), (&"superseded".into(), &true.into()));
     assert!(!run.join("workspace").exists() && !run.join("repo.git").exists());
     assert_eq!(result(&run)["status"], "failed");

@@ -21,6 +21,7 @@ fn help_of_bot_bottle() {
       freeze       End the agent of a bottle and keep everything, to resume later
       stop         End the agent of a bottle for good; its work is kept and not published
       destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
+      prune        Remove old bottles, with the records of their runs
       list         List bottles
       logs         Show what the agent of the newest run printed
       diff         Show what a bottle has changed, as a patch
@@ -197,6 +198,7 @@ fn help_of_freeze() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
     --- stderr
     ");
 }
@@ -217,6 +219,7 @@ fn help_of_stop() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
     --- stderr
     ");
 }
@@ -228,16 +231,34 @@ fn help_of_destroy() {
     --- stdout
     Remove a bottle's workspace and the agent's files; the records of its runs stay
 
+    On a terminal it asks first. Commits that were not published stay in the records of the runs; a
+    bottle whose work could not be taken out of it is refused without --force.
+
     Usage: bot-bottle destroy [OPTIONS] <SLUG>
 
     Arguments:
-      <SLUG>  The bottle
+      <SLUG>
+              The bottle
 
     Options:
-          --force  Remove them even if work is lost
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+      -y, --yes
+              Delete without asking
+
+          --dry-run
+              Show what would be deleted, and delete nothing
+
+          --force
+              Remove them even if work is lost
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
+
     --- stderr
     ");
 }
@@ -255,6 +276,7 @@ fn help_of_list() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
     --- stderr
     ");
 }
@@ -276,6 +298,7 @@ fn help_of_logs() {
           --json    Print events and results as JSON
       -q, --quiet   Print only errors, warnings and the result
       -h, --help    Print help
+
     --- stderr
     ");
 }
@@ -297,6 +320,7 @@ fn help_of_exec() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
     --- stderr
     ");
 }
@@ -325,6 +349,7 @@ fn help_of_doctor() {
 
       -h, --help
               Print help (see a summary with '-h')
+
     --- stderr
     ");
 }

@@ -18,6 +18,7 @@ fn no_command_at_all() {
       freeze       End the agent of a bottle and keep everything, to resume later
       stop         End the agent of a bottle for good; its work is kept and not published
       destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
+      prune        Remove old bottles, with the records of their runs
       list         List bottles
       logs         Show what the agent of the newest run printed
       diff         Show what a bottle has changed, as a patch

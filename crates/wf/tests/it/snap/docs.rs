@@ -48,7 +48,7 @@ fn orphaned_pictures_are_named_and_removed() {
     $ wf docs cleanup tf
     Would remove assets/old.png
     Would remove assets/older.JPG
-    ! Nothing was changed; remove them: --apply
+    ! nothing was deleted; to delete: wf docs cleanup --yes
     [0]
     $ wf docs cleanup tf --apply
     Removed assets/old.png

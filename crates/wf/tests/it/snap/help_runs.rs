@@ -169,18 +169,31 @@ fn diff() {
 #[test]
 fn prune() {
     insta::assert_snapshot!(help(&["prune"]), @"
-    Remove the copies that failed runs left, once their micro-commit is accepted; without --apply only
-    name them
+    Remove the copies that failed runs left, once their micro-commit is accepted
+
+    It lists the copies, asks, and removes them; --yes removes them without a question. Without a
+    terminal and without --yes nothing is removed and the status is 2.
 
     Usage: wf prune [OPTIONS]
 
     Options:
-          --apply           Really remove them
-          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
-                            only one]
-          --json            Print events and results as JSON
-      -q, --quiet           Print only errors, warnings and the result
-      -h, --help            Print help
+      -y, --yes
+              Delete without asking
+
+          --dry-run
+              Show what would be deleted, and delete nothing
+
+          --project <NAME>
+              The project [default: AOS_PROJECT, or that of the current directory, or the only one]
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -h, --help
+              Print help (see a summary with '-h')
     ");
 }
 

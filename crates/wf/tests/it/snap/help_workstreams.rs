@@ -323,6 +323,8 @@ fn delete() {
 
     Options:
           --confirm         Really delete it
+      -y, --yes             The same as --confirm
+          --dry-run         Only show what would go, as without a flag
           --keep-remote     Leave the branch on origin
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
@@ -361,7 +363,7 @@ fn docs() {
 
     Commands:
       status   Count pages and pictures, and name pictures that no page mentions
-      cleanup  Remove pictures that no page mentions, in the workstream's worktree; without --apply only
+      cleanup  Remove pictures that no page mentions, in the workstream's worktree; without --yes only
                name them
       help     Print this message or the help of the given subcommand(s)
 
@@ -396,7 +398,7 @@ fn docs_status() {
 #[test]
 fn docs_cleanup() {
     insta::assert_snapshot!(help(&["docs", "cleanup"]), @"
-    Remove pictures that no page mentions, in the workstream's worktree; without --apply only name them
+    Remove pictures that no page mentions, in the workstream's worktree; without --yes only name them
 
     Usage: wf docs cleanup [OPTIONS] [ID]
 
@@ -404,7 +406,8 @@ fn docs_cleanup() {
       [ID]  The workstream [default: that of the current worktree, or of `wf use`]
 
     Options:
-          --apply           Really remove them
+      -y, --yes             Delete without asking
+          --dry-run         Show what would be deleted, and delete nothing
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON

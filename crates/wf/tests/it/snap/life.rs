@@ -103,15 +103,14 @@ fn the_copies_of_failed_runs() {
     insta::assert_snapshot!(format!("{kept}{removed}"), @r#"
     $ wf prune
     Kept the copy of [STAMP]_app_tf_COMMIT-TF-001: its micro-commit was not accepted since, so this may be the only copy of the work
-    ! Nothing was changed; remove what can go: --apply
     [0]
     $ wf prune --apply
     Kept the copy of [STAMP]_app_tf_COMMIT-TF-001: its micro-commit was not accepted since, so this may be the only copy of the work
     [0]
     $ wf prune
     Would remove the copy of [STAMP]_app_tf_COMMIT-TF-001: a later run had its micro-commit accepted
-    ! Nothing was changed; remove what can go: --apply
-    [0]
+    ! error: nothing was deleted, because nobody can be asked here; to delete: wf prune --yes
+    [2]
     $ wf prune --apply --json
     [
       {
