@@ -10,7 +10,7 @@ use shell::terminal::hide;
 use crate::PROGRAM;
 use crate::commands::{
     demo, destroy, diff, doctor, exec, freeze, hook, init, key, list, logs, manifest, orchestrate,
-    provenance, prune, serve, start,
+    provenance, prune, serve, show, start,
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::End;
@@ -43,6 +43,7 @@ enum BottleCommand {
     Prune(prune::PruneBottlesArgs),
     /// List bottles
     List,
+    Show(show::ShowBottleArgs),
     Logs(logs::LogsArgs),
     Diff(diff::DiffArgs),
     Apply(diff::ApplyArgs),
@@ -96,6 +97,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         BottleCommand::Destroy(args) => destroy::cmd_destroy(ui, &args),
         BottleCommand::Prune(args) => prune::cmd_prune(ui, &args),
         BottleCommand::List => list::cmd_list(ui),
+        BottleCommand::Show(args) => show::cmd_show(ui, &args),
         BottleCommand::Logs(args) => logs::cmd_logs(ui, &args),
         BottleCommand::Diff(args) => diff::cmd_diff(ui, &args),
         BottleCommand::Apply(args) => diff::cmd_apply(ui, &args),

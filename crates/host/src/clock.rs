@@ -35,6 +35,12 @@ pub fn stamp_utc(time: Timestamp) -> String {
     time.strftime("%Y%m%d_%H%M%S").to_string()
 }
 
+/// Renders a time in the zone of this machine, for people.
+pub fn local(time: Timestamp) -> String {
+    let zoned = time.to_zoned(jiff::tz::TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
 /// Returns an instant of the monotonic clock, for durations and short waits.
 pub fn monotonic() -> Instant {
     Instant::now()

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use agent::Provider;
+use clap_complete::engine::CompletionCandidate;
 use engine::agent_plan::{AgentOptions, ResolveAgentError, locate_key};
 use engine::install;
 use model::exit::ExitStatus;
@@ -146,6 +147,21 @@ impl AgentCandidate {
     fn key_text(&self) -> &str {
         self.key.as_ref().map_or_else(String::as_str, String::as_str)
     }
+}
+
+/// Names for a shell that completes the name of an agent: the built-in ones and those of the configuration.
+pub fn complete_agents() -> Vec<CompletionCandidate> {
+    let own = Config::load().map(|config| config.agents.into_keys().collect::<Vec<_>>());
+    let known = Provider::ALL.into_iter().map(|provider| provider.name().to_owned());
+    let own = own.unwrap_or_default();
+    let known: Vec<String> = known.filter(|name| !own.contains(name)).collect();
+    own.into_iter().chain(known).map(CompletionCandidate::new).collect()
+}
+
+/// Names of the agents that can be installed.
+pub fn complete_programs() -> Vec<CompletionCandidate> {
+    let known = Provider::ALL.into_iter().filter(|provider| provider.program().is_some());
+    known.map(|provider| CompletionCandidate::new(provider.name())).collect()
 }
 
 #[cfg(test)]

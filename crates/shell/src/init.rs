@@ -6,10 +6,11 @@ use std::path::Path;
 
 use agent::Provider;
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use inquire::{InquireError, Select, Text};
 use model::exit::ExitStatus;
 
-use crate::agent_choice::{AgentCandidate, observe_candidates};
+use crate::agent_choice::{AgentCandidate, complete_agents, observe_candidates};
 use crate::config::{Config, set_values};
 use crate::failure::{Failure, OrExit};
 use crate::ui::Ui;
@@ -21,7 +22,7 @@ pub struct InitArgs {
     #[arg(long, short)]
     pub yes: bool,
     /// The default agent: opencode, codex, claude, pi, or a name of the configuration
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete_agents))]
     pub provider: Option<String>,
     /// The agent's model
     #[arg(long, value_name = "MODEL")]

@@ -9,12 +9,14 @@
 //! - [`confirm`]: consent to delete.
 //! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
 //! - [`agent_choice`]: the agent of a run where none is named.
+//! - [`agent_facts`]: model, duration, tokens and cost of an agent, in words.
 //! - [`demo`]: the folder and the user of a demo.
 //! - [`init`]: the part of `init` that the programs share.
 //! - [`identity`]: the user under whose name commits are published. [`price_list`]: what a run cost, about.
 //! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: common parts of commands.
 
 pub mod agent_choice;
+pub mod agent_facts;
 pub mod agent_log;
 pub mod agent_settings;
 pub mod cli;

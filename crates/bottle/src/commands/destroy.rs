@@ -1,10 +1,12 @@
 //! `bot-bottle destroy`: remove a bottle's workspace and harness state. Its runs and their records stay.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::BottleExit;
 use shell::Ui;
 use shell::confirm::{ConfirmArgs, Consent};
 
+use super::complete::bottle_names;
 use super::with_home;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::bottle::Bottle;
@@ -18,6 +20,7 @@ use crate::flow::home::Home;
 #[derive(Debug, Args)]
 pub(crate) struct DestroyArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     #[command(flatten)]
     confirm: ConfirmArgs,

@@ -1,11 +1,13 @@
 //! `bot-bottle diff`, `apply` and `checkout`: the work of a bottle, in the user's hands.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::BottleExit;
 use model::id::BranchName;
 use serde_json::json;
 use shell::Ui;
 
+use super::complete::bottle_names;
 use super::with_home;
 use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::take_out::{BottleWork, Unsound};
@@ -14,6 +16,7 @@ use crate::flow::take_out::{BottleWork, Unsound};
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
 }
 
@@ -24,6 +27,7 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// Take the work although it was not found good
     #[arg(long)]
@@ -37,6 +41,7 @@ pub(crate) struct ApplyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CheckoutArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// The branch [default: the bottle's own, bot-bottle/SLUG]
     #[arg(long, value_name = "NAME")]

@@ -86,7 +86,8 @@ fn check_serve_file(path: &Path) -> Finding {
     match checked {
         Ok(forges) => {
             let repos: usize = forges.iter().map(|forge| forge.repos.len()).sum();
-            Finding::good("serve", format!("{}: {repos} repositories", path.display()))
+            let noun = if repos == 1 { "repository" } else { "repositories" };
+            Finding::good("serve", format!("{}: {repos} {noun}", path.display()))
         }
         Err(failure) => Finding::bad("serve", failure.to_string()),
     }

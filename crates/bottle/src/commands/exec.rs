@@ -1,6 +1,7 @@
 //! `bot-bottle exec`: a command in a box of its own, on a bottle's workspace. It has no egress and no forge.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use engine::agent_run::BoxLayout;
 use engine::box_command::BoxCommand;
 use engine::launch::Launcher;
@@ -12,6 +13,7 @@ use sandbox::spec::{BoxUser, MountAccess};
 use shell::Ui;
 
 use super::block_on;
+use super::complete::bottle_names;
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
 use crate::flow::home::Home;
@@ -24,6 +26,7 @@ const LIMIT_SECS: u64 = 3600;
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]

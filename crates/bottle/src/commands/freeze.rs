@@ -1,8 +1,10 @@
 //! `bot-bottle freeze` and `bot-bottle stop`: end the agent of a bottle and keep everything.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use shell::Ui;
 
+use super::complete::bottle_names;
 use super::with_home;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::{End, end_agent};
@@ -10,6 +12,7 @@ use crate::flow::end::{End, end_agent};
 #[derive(Debug, Args)]
 pub(crate) struct EndArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
 }
 

@@ -79,6 +79,10 @@ fn list(ui: &Ui, home: &Home) -> Outcome {
         ui.document(&rows);
         return Ok(SUCCESS);
     }
+    if hooks.is_empty() {
+        ui.line("No webhooks yet. Install one with: bot-bottle hook install OWNER/REPO --url URL");
+        return Ok(SUCCESS);
+    }
     let cells = |hook: &HookFile| {
         let state = match hook.installed_at {
             Some(_) => "installed",

@@ -14,6 +14,10 @@ pub(crate) fn cmd_list(ui: &Ui) -> Outcome {
         ui.document(&rows);
         return Ok(SUCCESS);
     }
+    if bottles.is_empty() {
+        ui.line("No bottles yet. Start one with: bot-bottle start AGENT (agents: bot-bottle agent list)");
+        return Ok(SUCCESS);
+    }
     let rows = bottles.iter().map(|(name, opened)| match opened {
         Ok((_, record)) => vec![
             name.clone(),

@@ -1,9 +1,11 @@
 //! `bot-bottle logs`: output of the agent in a bottle's newest run.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use shell::Ui;
 use shell::agent_log::{LogEnd, print_agent_log};
 
+use super::complete::bottle_names;
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
@@ -12,6 +14,7 @@ use crate::flow::home::Home;
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// Follow the log until the agent has ended
     #[arg(long, short)]

@@ -1,12 +1,14 @@
 //! `bot-bottle agent` and `bot-bottle bottle`: the manifests of both kinds.
 
 use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::BottleExit;
 use serde::Serialize;
 use serde_json::json;
 use shell::Ui;
 
 use super::block_on;
+use super::complete::manifest_names;
 use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
 use crate::flow::mounts::check_mounts;
@@ -21,11 +23,13 @@ pub(crate) enum ManifestCommand {
     /// Show a manifest
     Show {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(manifest_names))]
         name: String,
     },
     /// Check a manifest against this machine
     Check {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(manifest_names))]
         name: String,
     },
     /// Write a manifest to start with
@@ -50,8 +54,12 @@ pub(crate) fn cmd_manifest(ui: &Ui, kind: ManifestKind, command: &ManifestComman
 
 fn list(ui: &Ui, home: &Home, kind: ManifestKind) -> Outcome {
     let names = home.names(kind)?;
+    let noun = kind.noun();
     match ui.is_json() {
         true => ui.document(&names),
+        false if names.is_empty() => ui.line(&format!(
+            "No manifests of {noun}s yet. Write one with: bot-bottle {noun} new NAME"
+        )),
         false => names.iter().for_each(|name| ui.page(&format!("{name}\n"))),
     }
     Ok(SUCCESS)

@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub(crate) mod complete;
 pub(crate) mod demo;
 pub(crate) mod destroy;
 pub(crate) mod diff;
@@ -16,6 +17,7 @@ pub(crate) mod orchestrate;
 pub(crate) mod provenance;
 pub(crate) mod prune;
 pub(crate) mod serve;
+pub(crate) mod show;
 pub(crate) mod start;
 
 use std::io::Read;

@@ -2,10 +2,12 @@
 //! bottle of each issue.
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 use orchestrator_db::{BottleState, ForgeState, ForgeStateStore};
 use serde_json::{Value, json};
 use shell::Ui;
 
+use super::complete::{agent_names, bottle_names};
 use super::{read_prompt, with_home};
 use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
 use crate::flow::access::ForgeAccess;
@@ -49,7 +51,7 @@ pub(crate) enum OrchestrateCommand {
 #[derive(Debug, Args)]
 pub(crate) struct OrchestrateStartArgs {
     /// The agent's manifest
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(agent_names))]
     agent: String,
     /// A bottle's manifest, in the place of the agent's own (repeatable)
     #[arg(long = "bottle", value_name = "BOTTLE", num_args = 1..)]
@@ -68,7 +70,7 @@ pub(crate) struct OrchestrateStartArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OrchestrateResumeArgs {
     /// The bottle
-    #[arg(long, value_name = "SLUG")]
+    #[arg(long, value_name = "SLUG", add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// What is to be done: a text, @file, or - for standard input
     #[arg(long, value_name = "PROMPT")]
@@ -121,6 +123,10 @@ fn status(ui: &Ui) -> Outcome {
     let rows: Vec<Value> = active.map(|state| row(&home, &state)).collect();
     if ui.is_json() {
         ui.document(&rows);
+        return Ok(SUCCESS);
+    }
+    if rows.is_empty() {
+        ui.line("No bottle works for a forge. Start one with: bot-bottle orchestrate start, or bot-bottle serve");
         return Ok(SUCCESS);
     }
     let cells = |row: &Value| {

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
 use model::exit::BottleExit;
 use serde_json::{Value, json};
 use shell::Ui;
 
+use super::complete::bottle_names;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::attestation::load_provenance;
 use crate::flow::home::Home;
@@ -18,6 +20,7 @@ pub(crate) enum ProvenanceCommand {
     /// Show the newest run of a bottle, or the run of this name
     Show {
         /// The bottle, or the run's name or the start of it
+        #[arg(add = ArgValueCandidates::new(bottle_names))]
         name: String,
     },
     /// Check the signed statements about a run against its records, offline; 0 if they hold, 1 if not

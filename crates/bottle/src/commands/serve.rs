@@ -51,7 +51,8 @@ pub(crate) fn cmd_config(ui: &Ui, command: &BottleConfigCommand) -> Outcome {
             let settings = ServeSettings::load(file)?;
             check_web(&settings)?;
             let repos = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
-            ui.result("good", &format!("{repos} repositories are served"));
+            let words = if repos == 1 { "repository is" } else { "repositories are" };
+            ui.result("good", &format!("{repos} {words} served"));
         }
     }
     Ok(SUCCESS)

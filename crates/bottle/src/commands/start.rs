@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use engine::terminal::TerminalPlan;
 use shell::Ui;
 
+use super::complete::{agent_names, bottle_names, manifest_bottle_names};
 use super::{read_prompt, with_home};
 use crate::exit::{Failure, Outcome};
 use crate::flow::context::RunContext;
@@ -38,9 +40,10 @@ const RESUME_EXAMPLES: &str = "Examples:
 #[command(after_help = START_EXAMPLES)]
 pub(crate) struct StartArgs {
     /// The agent's manifest
+    #[arg(add = ArgValueCandidates::new(agent_names))]
     agent: String,
     /// A bottle's manifest, in the place of the agent's own (repeatable)
-    #[arg(long = "bottle", value_name = "NAME")]
+    #[arg(long = "bottle", value_name = "NAME", add = ArgValueCandidates::new(manifest_bottle_names))]
     bottles: Vec<String>,
     /// Run without a terminal; needs --prompt
     #[arg(long)]
@@ -73,6 +76,7 @@ pub(crate) struct StartArgs {
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeBottleArgs {
     /// The bottle
+    #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// Run without a terminal; needs --prompt
     #[arg(long)]

@@ -49,7 +49,7 @@ pub(crate) enum ManifestKind {
 }
 
 impl ManifestKind {
-    fn noun(self) -> &'static str {
+    pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Agents => "agent",
             Self::Bottles => "bottle",

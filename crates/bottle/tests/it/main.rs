@@ -27,6 +27,7 @@ mod secrecy;
 mod serve;
 mod serving;
 mod shell;
+mod show;
 mod sidecar_death;
 mod snapshots;
 mod statements;

@@ -2,11 +2,13 @@
 
 use agent::Provider;
 use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
 use engine::install;
 use host::signal::cancel_on_signals;
 use model::exit::ForkliftExit;
 use serde_json::json;
 use shell::Ui;
+use shell::agent_choice::complete_programs;
 
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
@@ -17,6 +19,7 @@ pub(crate) enum AgentsCommand {
     /// Install an agent's program from npm, in the version that forklift was made for
     Install {
         /// opencode, codex, claude or pi
+        #[arg(add = ArgValueCandidates::new(complete_programs))]
         name: String,
     },
     /// Show which programs are installed

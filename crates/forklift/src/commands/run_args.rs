@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Command, FromArgMatches, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 use merge::pattern::{PatternError, check_pattern};
 use merge::resolver::decide::{TrustError, TrustThreshold};
 use model::id::{BranchName, RemoteName};
 use serde::{Deserialize, Deserializer, Serialize};
+use shell::agent_choice::complete_agents;
 use shell::agent_settings::DEFAULT_IMAGE;
 use shell::config::Config;
 
@@ -28,7 +30,7 @@ pub(crate) struct RunArgs {
     pub(crate) publishing: ModeArgs,
     /// The agent: opencode, codex, claude, pi, scripted, or a name of the configuration [default: the configured one, else the
     /// only one that is installed and has a key; looked for only when an agent is needed]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete_agents))]
     pub(crate) provider: Option<String>,
     /// What the scripted agent plays (see `forklift script`)
     #[arg(long, value_name = "FILE")]

@@ -7,6 +7,7 @@ use model::exit::ForkliftExit;
 use run_store::run_dir::RunDir;
 use serde::Serialize;
 use shell::Ui;
+use shell::agent_facts::render_duration;
 
 use super::ForkliftDirs;
 use super::run_name::RunNameArgs;
@@ -17,6 +18,7 @@ use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
 use crate::rules::check_text::check_words;
 use crate::rules::review::{ReviewPoint, review_points};
+use crate::rules::run_facts::agent_facts;
 
 /// Show one run
 #[derive(Debug, Args)]
@@ -43,7 +45,11 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs, here: Option<&Path>) -> Outcome
         return Ok(ForkliftExit::Success);
     }
     ui.result("fork", &meta.fork.path.display().to_string());
-    ui.result("started", &meta.started_at.to_string());
+    ui.result("started", &host::clock::local(meta.started_at));
+    if let Some(finished) = meta.finished_at {
+        let millis = finished.duration_since(meta.started_at).as_millis();
+        ui.result("took", &render_duration(u64::try_from(millis).unwrap_or(0)));
+    }
     ui.result("base", meta.pins.base.as_str());
     ui.result("upstream", meta.pins.upstream.as_str());
     let settings = &meta.settings;
@@ -55,8 +61,7 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs, here: Option<&Path>) -> Outcome
     if let Some(earlier) = &meta.publishes {
         ui.result("publishes", &format!("the commit of {earlier}"));
     }
-    let agent = meta.settings.agent_name().unwrap_or("none was needed");
-    ui.result("agent", &format!("{agent} on {}", meta.settings.backend));
+    show_agent(ui, &meta);
     for (name, command) in [("set-up", &meta.setup), ("check", &meta.check)] {
         // A failed one is shown with the verdict and its output.
         if let Some(command) = command.as_ref().filter(|command| command.passed()) {
@@ -77,6 +82,15 @@ pub(crate) fn cmd_show(ui: &Ui, args: &ShowArgs, here: Option<&Path>) -> Outcome
         }
     }
     Ok(ForkliftExit::Success)
+}
+
+/// Shows the agent with its model, time and tokens; the cost comes with the result.
+fn show_agent(ui: &Ui, meta: &ForkRunRecord) {
+    let Some(agent) = meta.settings.agent_name().filter(|_| meta.agent_box.is_some()) else {
+        return ui.result("agent", "none was needed");
+    };
+    ui.result("agent", &format!("{agent} on {}", meta.settings.backend));
+    agent_facts(meta).show(ui);
 }
 
 /// Shows the run that published the commit of this one later, if there is one.

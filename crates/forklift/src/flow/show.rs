@@ -11,7 +11,7 @@ use crate::rules::check_text::check_words;
 use crate::rules::judge::Verdict;
 use crate::rules::next_step::next_command;
 use crate::rules::review::{ReviewPoint, review_points};
-use crate::rules::run_facts::render_cost;
+use crate::rules::run_facts::agent_facts;
 use crate::rules::words::counted;
 
 /// Lines of the agent's note or of a command's output that are shown.
@@ -25,7 +25,7 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
     ui.result("verdict", &verdict.message_with(points.len(), meta.left_out_by_rule()));
     show_points(ui, &points);
     ui.result("run", &dir.path().display().to_string());
-    if let Some(cost) = render_cost(meta) {
+    if let Some(cost) = agent_facts(meta).cost() {
         ui.result("cost", &cost);
     }
     if let Some(note) = meta.stuck.as_ref().filter(|_| *verdict == Verdict::Stuck) {

@@ -1,14 +1,12 @@
 //! Facts about how a result was made: agent, model, time, tokens, cost, and the checks of host and fork.
 
-use egress::model_route::{ModelUsage, TokenCount};
-use engine::agent_result::AgentResult;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Evidence;
 use model::inert::{inert_code, inert_prose};
 
 use super::check_text::check_words;
 use super::words::counted;
-use shell::price_list::estimate_cost;
+use shell::agent_facts::AgentFacts;
 
 use crate::flow::record::ForkRunRecord;
 
@@ -59,45 +57,19 @@ fn render_duration(wall_ms: u64) -> String {
     }
 }
 
-/// The host's own count comes first; an agent's is its claim.
 fn usage_lines(record: &ForkRunRecord) -> [String; 2] {
-    let egress = record.agent_box.as_ref().and_then(|exit| exit.egress.as_ref());
-    let counted = egress.map(|report| &report.usage).filter(|usage| usage.requests > 0);
-    let claimed = record.agent_result.as_ref();
-    let tokens = match (counted, claimed.filter(|claim| has_tokens(claim))) {
-        (Some(usage), _) if usage.tokens() > 0 => {
-            let estimate = if usage.estimated > 0 { ", in part estimated" } else { "" };
-            let read = usage.input + usage.cache_read + usage.cache_write;
-            format!("{read} read, {} written{estimate}", usage.output)
-        }
-        (_, Some(claim)) => format!(
-            "{} read, {} written, by the agent's account",
-            claim.input_tokens, claim.output_tokens
-        ),
-        (_, None) => "unknown".to_owned(),
-    };
-    let cost = render_cost(record).unwrap_or_else(|| "unknown".to_owned());
-    [format!("tokens: {tokens}"), format!("cost: {cost}")]
+    let facts = agent_facts(record);
+    let known = |fact: Option<String>| fact.unwrap_or_else(|| "unknown".to_owned());
+    [format!("tokens: {}", known(facts.tokens())), format!("cost: {}", known(facts.cost()))]
 }
 
-/// Cost of the agent: by the user's price, by the agent's account, or by the price list; `None` if nothing is known.
-pub(crate) fn render_cost(record: &ForkRunRecord) -> Option<String> {
-    let egress = record.agent_box.as_ref().and_then(|exit| exit.egress.as_ref());
-    let counted = egress.map(|report| &report.usage).filter(|usage| usage.tokens() > 0);
-    let claimed = record.agent_result.as_ref().and_then(|claim| claim.cost_usd);
-    match (counted, claimed, record.settings.model.as_deref()) {
-        (Some(usage), _, _) if usage.usd > 0.0 => Some(format!("{:.2} dollars", usage.usd)),
-        (_, Some(usd), _) if usd > 0.0 => Some(format!("{usd:.2} dollars, by the agent's account")),
-        (Some(usage), _, Some(model)) => {
-            let ModelUsage { input, output, cache_read, cache_write, .. } = *usage;
-            estimate_cost(model, &TokenCount { input, output, cache_read, cache_write })
-        }
-        _ => None,
+/// The agent's part of a run.
+pub(crate) fn agent_facts(record: &ForkRunRecord) -> AgentFacts<'_> {
+    AgentFacts {
+        model: record.settings.model.as_deref(),
+        exit: record.agent_box.as_ref(),
+        result: record.agent_result.as_ref(),
     }
-}
-
-fn has_tokens(claim: &AgentResult) -> bool {
-    claim.input_tokens + claim.output_tokens > 0
 }
 
 fn check_lines(record: &ForkRunRecord) -> Vec<String> {

@@ -230,3 +230,61 @@ fn a_step_that_takes_long_says_so_where_there_is_no_terminal() {
     let rest: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");
 }
+
+/// The fields of `show` by their labels, with a zone three hours east of Greenwich.
+fn shown(person: &Person) -> Vec<(String, String)> {
+    let output = person.hermetic.run(person.forklift(&["show"]).env("TZ", "TST-3"));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let field = |line: &str| {
+        let (label, value) = line.split_at_checked(12)?;
+        Some((label.trim().to_owned(), value.to_owned()))
+    };
+    output.stdout.lines().filter_map(field).collect()
+}
+
+#[track_caller]
+fn value<'a>(fields: &'a [(String, String)], label: &str) -> &'a str {
+    let found = fields.iter().find(|(name, _)| name == label);
+    found.map_or_else(|| panic!("{label} is not in {fields:?}"), |(_, value)| value.as_str())
+}
+
+#[test]
+fn a_run_is_shown_with_its_agent_its_times_and_its_zone() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(person.run(MERGE, &[]).status, Some(0));
+    let fields = shown(&person);
+    assert_eq!(value(&fields, "agent"), "scripted on bwrap");
+    assert!(value(&fields, "started").ends_with(" TST"), "{fields:?}");
+    for label in ["took", "agent time"] {
+        assert!(value(&fields, label).ends_with(" s"), "{fields:?}");
+    }
+    let json = forklift(&person, &["show", "--json"]);
+    let record: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert!(record["started_at"].as_str().expect("a time").ends_with('Z'), "{record}");
+}
+
+#[test]
+fn a_run_without_an_agent_says_so_and_names_no_box() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(person.hermetic.run(&mut person.alone(&[])).status, Some(0));
+    let fields = shown(&person);
+    assert_eq!(value(&fields, "agent"), "none was needed");
+    assert!(!fields.iter().any(|(label, _)| label == "agent time"), "{fields:?}");
+}
+
+#[test]
+fn shells_complete_the_names_of_agents() {
+    let Some(person) = Person::new() else { return };
+    let folder = person.hermetic.home().join(".config/bottleworks");
+    std::fs::create_dir_all(&folder).expect("made");
+    let text = "[agents.local]\nprovider = \"opencode\"\n";
+    std::fs::write(folder.join("config.toml"), text).expect("written");
+    for (words, expected) in [
+        (&["--provider", ""][..], "local\nopencode\ncodex\nclaude\npi\ncommand\nscripted"),
+        (&["agents", "install", ""], "opencode\ncodex\nclaude\npi"),
+    ] {
+        let mut command = person.forklift(&["--", "forklift"]);
+        let output = person.hermetic.run(command.args(words).env("COMPLETE", "fish"));
+        assert!(output.stdout.starts_with(expected), "{words:?}: {}", output.snapshot());
+    }
+}

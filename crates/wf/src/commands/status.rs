@@ -81,7 +81,9 @@ fn show_page(app: &App, view: &StatusView) {
     );
     ui.result("worktree", &meta.worktree.display().to_string());
     ui.result("expects", &meta.expected_paths.join(" "));
-    ui.result("touched", &format!("{} files, refreshed {}", view.touched, meta.last_refreshed));
+    let files = if view.touched == 1 { "file" } else { "files" };
+    let touched = format!("{} {files}, refreshed {}", view.touched, meta.last_refreshed);
+    ui.result("touched", &touched);
     match &view.plan {
         Ok(plan) => show_plan(app, plan),
         Err(error) => ui.result("plan", error),

@@ -58,7 +58,7 @@ fn no_variables_at_all() {
     $ bot-bottle orchestrate status
     status: 0
     --- stdout
-     SLUG  STATUS  AGENT  ISSUE  PULL REQUEST  LAST CHECK-IN
+    No bottle works for a forge. Start one with: bot-bottle orchestrate start, or bot-bottle serve
     --- stderr
     ");
 }

@@ -20,7 +20,7 @@ fn a_home_without_hooks() {
     $ bot-bottle hook list
     status: 0
     --- stdout
-     REPOSITORY  FORGE  STATE  POSTS TO
+    No webhooks yet. Install one with: bot-bottle hook install OWNER/REPO --url URL
     --- stderr
     ");
 }

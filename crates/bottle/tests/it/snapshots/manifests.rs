@@ -11,11 +11,13 @@ fn a_home_without_manifests() {
     $ bot-bottle agent list
     status: 0
     --- stdout
+    No manifests of agents yet. Write one with: bot-bottle agent new NAME
     --- stderr
 
     $ bot-bottle bottle list
     status: 0
     --- stdout
+    No manifests of bottles yet. Write one with: bot-bottle bottle new NAME
     --- stderr
     ");
 }

@@ -20,6 +20,7 @@ fn no_command_at_all() {
       destroy      Remove a bottle's workspace and the agent's files; the records of its runs stay
       prune        Remove old bottles, with the records of their runs
       list         List bottles
+      show         Show a bottle and its newest run: agent, model, tokens, cost, times, result
       logs         Show what the agent of the newest run printed
       diff         Show what a bottle has changed, as a patch
       apply        Put the changes of a bottle into the files of your checkout, uncommitted

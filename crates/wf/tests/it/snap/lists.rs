@@ -271,6 +271,8 @@ fn a_failed_run_is_shown() {
 
     the model's key is not there: set OPENAI_API_KEY, or name a file that holds it (AGENT_*_KEY_VAR, _KEY_FILE or _KEY_CMD in the profile)
 
+    started        [TIME] UTC
+    took           [N] s
     directory      [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
     files          commands.log env_snapshot.txt result.json run.jsonl run.lock run_summary.md
     events         10 events, chain verified

@@ -64,7 +64,7 @@ fn a_rejection_is_recorded_for_the_next_attempt() {
     branch         feat/tf from main at [SHA]
     worktree       [ROOT]/work/app.ops/worktrees/tf
     expects        mk/ tests/
-    touched        1 files, refreshed [TIME]
+    touched        1 file, refreshed [TIME]
     plan           0 of 2 done
                    [ ] COMMIT-TF-001: Add test harness
                    [ ] COMMIT-TF-002: And more
