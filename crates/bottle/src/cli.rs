@@ -121,7 +121,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
             Ok(SUCCESS)
         }
         BottleCommand::Man => {
-            cmd_man(ui, BottleCli::command())?;
+            cmd_man(ui, &PROGRAM, BottleCli::command())?;
             Ok(SUCCESS)
         }
     }
@@ -136,6 +136,12 @@ fn after_help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_subcommand_has_examples_that_can_be_parsed() {
+        let wrong = shell::manual::check_examples(&BottleCli::command(), PROGRAM.manual);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 
     #[test]
     fn the_synopsis_of_orchestrate_is_the_documents() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use model::exit::ForkliftExit;
+use model::exit::{BottleExit, ForkliftExit, WfExit};
 use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, write_share};
 use shell::{Failure, OrExit, Ui};
 
@@ -59,10 +59,11 @@ pub(crate) fn dispatch(
     match &cli.command {
         BottleworksCommand::Link(args) => link(ui, args)?,
         BottleworksCommand::Share(args) => {
-            let own = BottleworksCli::command();
-            for command in [own, forklift::command(), wf::command(), bottle::command()] {
-                write_share(&command, &args.folder)?;
-            }
+            let (own, share) = (BottleworksCli::command(), &args.folder);
+            write_share::<ForkliftExit, _>(&own, PROGRAM.manual, share)?;
+            write_share::<ForkliftExit, _>(&forklift::command(), forklift::manual(), share)?;
+            write_share::<WfExit, _>(&wf::command(), wf::manual(), share)?;
+            write_share::<BottleExit, _>(&bottle::command(), bottle::manual(), share)?;
         }
         BottleworksCommand::Completions(args) => cmd_completions(ui, &PROGRAM, args)?,
     }

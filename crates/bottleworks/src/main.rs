@@ -8,12 +8,25 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
+use shell::manual::Manual;
 use shell::start::{JsonOutput, MULTI_CALL, Program};
 
 use crate::cli::BottleworksCli;
 
-static PROGRAM: Program =
-    Program { name: MULTI_CALL, label_width: 11, json: JsonOutput::Documents };
+static PROGRAM: Program = Program {
+    name: MULTI_CALL,
+    label_width: 11,
+    json: JsonOutput::Documents,
+    manual: &Manual {
+        examples: &[
+            ("link", "bottleworks link\nbottleworks link ~/.local/bin"),
+            ("share", "bottleworks share /usr/local/share"),
+            ("completions", "bottleworks completions bash"),
+        ],
+        files: &[],
+        environment: &[],
+    },
+};
 
 /// The main function of a command.
 type CommandMain = fn() -> ExitCode;

@@ -4,6 +4,7 @@
 mod commands;
 mod exit;
 mod flow;
+mod manual;
 mod rules;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use model::exit::ForkliftExit;
 use shell::Ui;
 use shell::cli::{CompletionsArgs, OutputArgs, cmd_completions, cmd_man, exit_table};
 use shell::config::{ConfigCommand, cmd_config};
+use shell::manual::Manual;
 use shell::start::{JsonOutput, Program};
 
 use crate::commands::run_args::RunArgs;
@@ -23,7 +25,17 @@ use crate::commands::{
 };
 use crate::exit::{Failure, Outcome};
 
-static PROGRAM: Program = Program { name: "forklift", label_width: 11, json: JsonOutput::Events };
+static PROGRAM: Program = Program {
+    name: "forklift",
+    label_width: 11,
+    json: JsonOutput::Events,
+    manual: &manual::MANUAL,
+};
+
+/// The parts of the manual that the command line does not have.
+pub fn manual() -> &'static Manual {
+    &manual::MANUAL
+}
 
 /// The command line, for manual pages and completions.
 pub fn command() -> clap::Command {
@@ -147,7 +159,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
             Ok(ForkliftExit::Success)
         }
         ForkliftCommand::Man => {
-            cmd_man(ui, ForkliftCli::command())?;
+            cmd_man(ui, &PROGRAM, ForkliftCli::command())?;
             Ok(ForkliftExit::Success)
         }
     }
@@ -157,6 +169,12 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
 mod tests {
     use super::*;
     use crate::rules::aggregate_status::WORST_FIRST;
+
+    #[test]
+    fn every_subcommand_has_examples_that_can_be_parsed() {
+        let wrong = shell::manual::check_examples(&ForkliftCli::command(), PROGRAM.manual);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 
     #[test]
     fn the_command_line_is_sound() {

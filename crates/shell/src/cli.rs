@@ -7,6 +7,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use model::exit::ExitStatus;
 
 use crate::failure::{Failure, OrExit};
+use crate::manual::{self, Manual};
 use crate::start::Program;
 use crate::ui::Ui;
 
@@ -63,10 +64,16 @@ const COMPLETION_FILES: [(&str, &str, &str, &str); 3] = [
 
 /// Writes what a package installs below `share` beside a program: a manual page for it and for each of its subcommands,
 /// and completions for bash, zsh and fish.
-pub fn write_share<S: ExitStatus>(command: &Command, share: &Path) -> Result<(), Failure<S>> {
+///
+/// `P` has the exit statuses of that program.
+pub fn write_share<P: ExitStatus, S: ExitStatus>(
+    command: &Command,
+    manual: &Manual,
+    share: &Path,
+) -> Result<(), Failure<S>> {
     let pages = share.join("man/man1");
     make_dir(&pages)?;
-    clap_mangen::generate_to(command.clone(), &pages).or_exit(S::GENERAL)?;
+    manual::write_pages::<P>(command, manual, &pages).or_exit(S::GENERAL)?;
     let name = command.get_name();
     for (shell, folder, before, after) in COMPLETION_FILES {
         let folder = share.join(folder);
@@ -85,18 +92,23 @@ fn make_dir<S: ExitStatus>(path: &Path) -> Result<(), Failure<S>> {
 }
 
 /// Prints the manual page, made from the help texts.
-pub fn cmd_man<S: ExitStatus>(ui: &Ui, command: Command) -> Result<(), Failure<S>> {
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page).or_exit(S::GENERAL)?;
+pub fn cmd_man<S: ExitStatus>(
+    ui: &Ui,
+    program: &Program,
+    command: Command,
+) -> Result<(), Failure<S>> {
+    let page = manual::render_page::<S>(command, program.manual, "").or_exit(S::GENERAL)?;
     ui.page(&String::from_utf8_lossy(&page));
     Ok(())
 }
 
-/// Adds the help text that names the program, which the shared [`CompletionsArgs`] cannot do.
-pub(crate) fn with_program_name(command: Command, program: &str) -> Command {
+/// Adds the examples, and the help text that names the program, which the shared [`CompletionsArgs`] cannot do.
+pub(crate) fn with_program(command: Command, program: &Program) -> Command {
+    let name = program.name;
+    let command = manual::with_examples(command, program.manual);
     command.mut_subcommand("completions", |completions| {
         completions.long_about(format!(
-            "Print completions for a shell\n\nAdd `source <({program} completions bash)` to the shell's start-up file."
+            "Print completions for a shell\n\nAdd `source <({name} completions bash)` to the shell's start-up file."
         ))
     })
 }

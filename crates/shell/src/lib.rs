@@ -12,6 +12,7 @@
 //! - [`agent_facts`]: model, duration, tokens and cost of an agent, in words.
 //! - [`demo`]: the folder and the user of a demo.
 //! - [`init`]: the part of `init` that the programs share.
+//! - [`manual`]: manual pages, and the examples in help texts.
 //! - [`identity`]: the user under whose name commits are published. [`price_list`]: what a run cost, about.
 //! - [`doctor`], [`agent_log`], [`agent_settings`], [`pull`]: common parts of commands.
 
@@ -27,6 +28,7 @@ pub mod doctor;
 pub mod failure;
 pub mod identity;
 pub mod init;
+pub mod manual;
 pub mod price_list;
 pub mod pull;
 pub mod runtime;

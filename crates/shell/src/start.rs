@@ -17,17 +17,19 @@ use model::exit::ExitStatus;
 
 use crate::cli::{self, OutputArgs};
 use crate::failure::Failure;
+use crate::manual::Manual;
 use crate::terminal;
 use crate::ui::{Ui, wants_colour};
 use crate::usage;
 
 /// Start and output of one program, where it differs from the others.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Program {
     pub name: &'static str,
     /// Columns for the labels of results.
     pub label_width: usize,
     pub json: JsonOutput,
+    pub manual: &'static Manual,
 }
 
 /// Output of `--json`.
@@ -122,7 +124,7 @@ fn play_role(program: &Program, roles: &[Role]) -> Option<ExitCode> {
 
 /// Parses the arguments. Help, completions and wrong usage end the program here.
 fn parse<C: Parser, S: ExitStatus>(program: &'static Program) -> Result<C, ExitCode> {
-    let mut command = cli::with_program_name(C::command(), program.name);
+    let mut command = cli::with_program(C::command(), program);
     let parsed = match cli::answer_shell(C::command) {
         Ok(true) => return Err(ExitCode::SUCCESS),
         Ok(false) => command.try_get_matches_from_mut(arguments(program)),

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cli::OutputArgs;
 use crate::failure::Failure;
+use crate::manual::Manual;
 use crate::start::{JsonOutput, Program};
 use crate::terminal;
 
@@ -47,6 +48,14 @@ pub enum Volume {
     Normal,
 }
 
+/// The program of [`Ui::log`]: nothing is printed under its name.
+static LOG: Program = Program {
+    name: "log",
+    label_width: 0,
+    json: JsonOutput::Events,
+    manual: &Manual { examples: &[], files: &[], environment: &[] },
+};
+
 impl Ui {
     /// Output by the flags, `NO_COLOR` and the two streams.
     pub fn new(program: &'static Program, args: OutputArgs) -> Self {
@@ -62,7 +71,7 @@ impl Ui {
 
     /// Output of work inside a server: it goes to the log, with `subject` beside each line.
     pub fn log(subject: &str) -> Self {
-        let program = &Program { name: "log", label_width: 0, json: JsonOutput::Events };
+        let program = &LOG;
         Self { program, mode: Mode::Log(subject.into()), volume: Volume::Normal, has_events: false }
     }
 

@@ -220,7 +220,10 @@ impl Shell {
         let output = self.run(&["man"]);
         assert_eq!(output.status, Some(0), "{}", output.snapshot());
         assert!(output.stdout.contains(&format!(".TH {}", self.name)), "{}", output.stdout);
-        assert!(output.stdout.contains("Exit status"), "{}", output.stdout);
+        for heading in ["EXAMPLES", "FILES", "ENVIRONMENT", "EXIT STATUS"] {
+            assert!(output.stdout.contains(heading), "{heading}: {}", output.stdout);
+        }
+        assert!(!output.stdout.contains("EXTRA"), "{}", output.stdout);
     }
 
     fn nothing_is_coloured_without_a_terminal(&self) {

@@ -145,13 +145,19 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Completions(args) => {
             cmd_completions(&app.ui, &PROGRAM, &args).map(|()| WfExit::Success)
         }
-        WfCommand::Man => cmd_man(&app.ui, WfCli::command()).map(|()| WfExit::Success),
+        WfCommand::Man => cmd_man(&app.ui, &PROGRAM, WfCli::command()).map(|()| WfExit::Success),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_subcommand_has_examples_that_can_be_parsed() {
+        let wrong = shell::manual::check_examples(&WfCli::command(), PROGRAM.manual);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 
     #[test]
     fn the_command_line_is_sound() {

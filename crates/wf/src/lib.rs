@@ -9,14 +9,22 @@ mod disk;
 mod exit;
 mod flow;
 pub mod fuzz_api;
+mod manual;
 mod rules;
 
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use shell::manual::Manual;
 use shell::start::{JsonOutput, Program};
 
-static PROGRAM: Program = Program { name: "wf", label_width: 14, json: JsonOutput::Documents };
+static PROGRAM: Program =
+    Program { name: "wf", label_width: 14, json: JsonOutput::Documents, manual: &manual::MANUAL };
+
+/// The parts of the manual that the command line does not have.
+pub fn manual() -> &'static Manual {
+    &manual::MANUAL
+}
 
 /// The command line, for manual pages and completions.
 pub fn command() -> clap::Command {

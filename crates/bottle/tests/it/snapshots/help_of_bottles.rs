@@ -200,6 +200,8 @@ fn help_of_freeze() {
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
 
+    Examples:
+      bot-bottle freeze login
     --- stderr
     ");
 }
@@ -221,6 +223,8 @@ fn help_of_stop() {
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
 
+    Examples:
+      bot-bottle stop login
     --- stderr
     ");
 }
@@ -260,6 +264,9 @@ fn help_of_destroy() {
       -h, --help
               Print help (see a summary with '-h')
 
+    Examples:
+      bot-bottle destroy login
+      bot-bottle destroy login --dry-run
     --- stderr
     ");
 }
@@ -278,6 +285,9 @@ fn help_of_list() {
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
 
+    Examples:
+      bot-bottle list
+      bot-bottle list --json
     --- stderr
     ");
 }
@@ -300,6 +310,9 @@ fn help_of_logs() {
       -q, --quiet   Print only errors, warnings and the result
       -h, --help    Print help
 
+    Examples:
+      bot-bottle logs login
+      bot-bottle logs -f login
     --- stderr
     ");
 }
@@ -322,6 +335,8 @@ fn help_of_exec() {
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
 
+    Examples:
+      bot-bottle exec login git log --oneline
     --- stderr
     ");
 }
@@ -351,6 +366,9 @@ fn help_of_doctor() {
       -h, --help
               Print help (see a summary with '-h')
 
+    Examples:
+      bot-bottle doctor
+      bot-bottle doctor --config serve.toml
     --- stderr
     ");
 }

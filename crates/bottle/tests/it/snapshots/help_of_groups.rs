@@ -39,6 +39,9 @@ fn help_of_agent_list() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle agent list
     --- stderr
     ");
 }
@@ -59,6 +62,9 @@ fn help_of_agent_show() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle agent show worker
     --- stderr
     ");
 }
@@ -79,6 +85,9 @@ fn help_of_agent_check() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle agent check worker
     --- stderr
     ");
 }
@@ -99,6 +108,9 @@ fn help_of_agent_new() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle agent new worker
     --- stderr
     ");
 }
@@ -143,6 +155,9 @@ fn help_of_bottle_check() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle bottle check rust
     --- stderr
     ");
 }
@@ -218,6 +233,9 @@ fn help_of_orchestrate_start() {
       FORGE_WATCHDOG_TIMEOUT  seconds without a sign of life before the agent is frozen [default: 1800]
       FORGE_KIND, FORGE_URL   github or gitlab, and its front page, in the place of FORGE_GITEA_API
       FORGE_TOKEN             the token; or put it into ~/.bot-bottle/forge-token (mode 0600)
+
+    Examples:
+      bot-bottle orchestrate start --agent worker --prompt @task.md
     --- stderr
     ");
 }
@@ -264,6 +282,9 @@ fn help_of_orchestrate_resume() {
       FORGE_WATCHDOG_TIMEOUT  seconds without a sign of life before the agent is frozen [default: 1800]
       FORGE_KIND, FORGE_URL   github or gitlab, and its front page, in the place of FORGE_GITEA_API
       FORGE_TOKEN             the token; or put it into ~/.bot-bottle/forge-token (mode 0600)
+
+    Examples:
+      bot-bottle orchestrate resume --slug login --prompt 'Answer the review'
     --- stderr
     ");
 }
@@ -281,6 +302,9 @@ fn help_of_orchestrate_status() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle orchestrate status
     --- stderr
     ");
 }
@@ -299,6 +323,9 @@ fn help_of_serve() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      bot-bottle serve --config serve.toml
     --- stderr
     ");
 }
@@ -343,6 +370,9 @@ fn help_of_config_show() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle config show
     --- stderr
     ");
 }
@@ -363,6 +393,9 @@ fn help_of_config_check() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle config check serve.toml
     --- stderr
     ");
 }
@@ -408,6 +441,9 @@ fn help_of_hook_install() {
           --json       Print events and results as JSON
       -q, --quiet      Print only errors, warnings and the result
       -h, --help       Print help
+
+    Examples:
+      bot-bottle hook install them/project --url https://bottles.example.org
     --- stderr
     ");
 }
@@ -425,6 +461,9 @@ fn help_of_hook_list() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle hook list
     --- stderr
     ");
 }
@@ -445,6 +484,9 @@ fn help_of_hook_remove() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle hook remove them/project
     --- stderr
     ");
 }

@@ -38,6 +38,9 @@ fn help_of_key_create() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle key create
     --- stderr
     ");
 }
@@ -55,6 +58,9 @@ fn help_of_key_show() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle key show
     --- stderr
     ");
 }
@@ -72,6 +78,9 @@ fn help_of_key_rotate() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle key rotate
     --- stderr
     ");
 }
@@ -115,6 +124,9 @@ fn help_of_provenance_show() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle provenance show login
     --- stderr
     ");
 }
@@ -138,6 +150,10 @@ fn help_of_provenance_verify() {
           --json       Print events and results as JSON
       -q, --quiet      Print only errors, warnings and the result
       -h, --help       Print help
+
+    Examples:
+      bot-bottle provenance verify login
+      bot-bottle provenance verify provenance.json --key host.pem
     --- stderr
     ");
 }
@@ -166,6 +182,10 @@ fn help_of_completions() {
 
       -h, --help
               Print help (see a summary with '-h')
+
+    Examples:
+      bot-bottle completions bash
+      bot-bottle completions fish
     --- stderr
     ");
 }
@@ -183,6 +203,9 @@ fn help_of_man() {
           --json   Print events and results as JSON
       -q, --quiet  Print only errors, warnings and the result
       -h, --help   Print help
+
+    Examples:
+      bot-bottle man
     --- stderr
     ");
 }

@@ -40,6 +40,9 @@ fn clarify_list() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf clarify list
     ");
 }
 
@@ -60,6 +63,9 @@ fn clarify_show() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf clarify show CLQ-001
     ");
 }
 
@@ -81,6 +87,10 @@ fn clarify_answer() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf clarify answer CLQ-001 2
+      wf clarify answer CLQ-001 'use the token of the session'
     ");
 }
 
@@ -123,6 +133,9 @@ fn clarify_ask() {
 
       -h, --help
               Print help (see a summary with '-h')
+
+    Examples:
+      wf clarify ask login --question 'Which tokens?'
     ");
 }
 
@@ -164,6 +177,9 @@ fn uat_list() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf uat list
     ");
 }
 
@@ -184,6 +200,9 @@ fn uat_show() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf uat show UAT-001
     ");
 }
 
@@ -204,6 +223,9 @@ fn uat_pass() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf uat pass UAT-001
     ");
 }
 
@@ -225,5 +247,8 @@ fn uat_fail() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf uat fail UAT-001 --issues 'the button is hidden'
     ");
 }

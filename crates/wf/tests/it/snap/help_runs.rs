@@ -20,6 +20,10 @@ fn run() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf run login
+      wf run login --loop
     ");
 }
 
@@ -42,6 +46,9 @@ fn plan() {
           --json              Print events and results as JSON
       -q, --quiet             Print only errors, warnings and the result
       -h, --help              Print help
+
+    Examples:
+      wf plan login --from story.md
     ");
 }
 
@@ -61,6 +68,9 @@ fn approve() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf approve login
     ");
 }
 
@@ -81,6 +91,9 @@ fn reject() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf reject login --message 'the error is swallowed'
     ");
 }
 
@@ -102,6 +115,9 @@ fn skip() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf skip login
     ");
 }
 
@@ -122,6 +138,10 @@ fn show() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf show
+      wf show -w login
     ");
 }
 
@@ -143,6 +163,10 @@ fn log() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf log login
+      wf log login -f
     ");
 }
 
@@ -163,6 +187,9 @@ fn diff() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf diff -w login
     ");
 }
 
@@ -194,6 +221,11 @@ fn prune() {
 
       -h, --help
               Print help (see a summary with '-h')
+
+    Examples:
+      wf prune
+      wf prune --dry-run
+      wf prune --yes
     ");
 }
 
@@ -210,6 +242,9 @@ fn watch() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf watch
     ");
 }
 
@@ -226,6 +261,10 @@ fn doctor() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf doctor
+      wf doctor --json
     ");
 }
 
@@ -254,6 +293,10 @@ fn completions() {
 
       -h, --help
               Print help (see a summary with '-h')
+
+    Examples:
+      wf completions bash
+      wf completions fish
     ");
 }
 
@@ -270,5 +313,8 @@ fn man() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf man
     ");
 }

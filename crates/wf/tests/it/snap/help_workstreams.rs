@@ -69,6 +69,10 @@ fn interview() {
 
       -h, --help
               Print help (see a summary with '-h')
+
+    Examples:
+      wf interview
+      wf interview --non-interactive
     ");
 }
 
@@ -117,6 +121,9 @@ fn project_add() {
           --json                     Print events and results as JSON
       -q, --quiet                    Print only errors, warnings and the result
       -h, --help                     Print help
+
+    Examples:
+      wf project add shop --repo-path ~/src/shop
     ");
 }
 
@@ -133,6 +140,9 @@ fn project_list() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf project list
     ");
 }
 
@@ -152,6 +162,9 @@ fn project_show() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf project show shop
     ");
 }
 
@@ -168,6 +181,10 @@ fn list() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf list
+      wf list --json
     ");
 }
 
@@ -190,6 +207,9 @@ fn new() {
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
       -h, --help             Print help
+
+    Examples:
+      wf new login 'Log in with a token' 'src/auth/**'
     "#);
 }
 
@@ -209,6 +229,9 @@ fn status() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf status login
     ");
 }
 
@@ -228,6 +251,9 @@ fn use_() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf use login
     ");
 }
 
@@ -247,6 +273,9 @@ fn refresh() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf refresh login
     ");
 }
 
@@ -267,6 +296,9 @@ fn conflicts() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf conflicts login
     ");
 }
 
@@ -288,6 +320,9 @@ fn update() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf update login
     ");
 }
 
@@ -308,6 +343,9 @@ fn close() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf close login
     ");
 }
 
@@ -331,6 +369,10 @@ fn delete() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf delete login
+      wf delete login --yes
     ");
 }
 
@@ -351,6 +393,9 @@ fn merge() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf merge login
     ");
 }
 
@@ -392,6 +437,9 @@ fn docs_status() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf docs status login
     ");
 }
 
@@ -413,5 +461,9 @@ fn docs_cleanup() {
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
       -h, --help            Print help
+
+    Examples:
+      wf docs cleanup login
+      wf docs cleanup login --yes
     ");
 }
