@@ -8,6 +8,10 @@ use crate::support::Person;
 const WORK: &str =
     "[[step]]\nrun = \"echo hello > hello.txt && git add . && git commit -qm 'Say hello'\"\n";
 
+/// The same with another file: equal commits of one second would be one commit.
+const OTHER_WORK: &str =
+    "[[step]]\nrun = \"echo other > other.txt && git add . && git commit -qm 'Say more'\"\n";
+
 /// An agent that changes nothing.
 const IDLE: &str = "[[step]]\nprint = \"nothing to do\"\n";
 
@@ -19,7 +23,9 @@ const ALL: [&str; 5] = ["prune", "--older-than", "0d", "--keep", "0"];
 /// Bottles of each kind, by name: `idle`, `taken` (its work is in the checkout), `work`, `failed`.
 fn person_with_bottles() -> Option<Person> {
     let person = Person::new()?;
-    for (label, script) in [("idle", IDLE), ("taken", WORK), ("work", WORK), ("failed", FAILS)] {
+    for (label, script) in
+        [("idle", IDLE), ("taken", WORK), ("work", OTHER_WORK), ("failed", FAILS)]
+    {
         person.start(script, &["--label", label]);
     }
     let output = person.run(&["checkout", "taken"]);
