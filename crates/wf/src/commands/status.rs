@@ -99,8 +99,8 @@ fn show_page(app: &App, view: &StatusView) {
             last.failed_stage.as_ref().map(|stage| format!(" at {stage}")).unwrap_or_default();
         ui.result("last run", &format!("{run}: {}{stage}", last.status.word()));
     }
-    if let Some(needs) = meta.status.needs() {
-        ui.result("needs you", needs);
+    if let Some(needs) = meta.status.needs_of(&meta.id) {
+        ui.result("needs you", &needs);
     }
 }
 

@@ -116,7 +116,7 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     move_entry(&workstream.dir, UatStatus::Pending, &uat)?;
     let now = update_status(&mut workstream)?;
     app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
-    if let Some(needs) = now.needs() {
+    if let Some(needs) = now.needs_of(&workstream.meta.id) {
         app.ui.status(&format!("Next: {needs}"));
     }
     app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));

@@ -40,7 +40,8 @@ pub(crate) async fn check_ready(
     let meta = &workstream.meta;
     if meta.status != WorkstreamStatus::MergeReady {
         let words = format!("{} is not merge-ready: its status is {}", meta.id, meta.status);
-        let needs = meta.status.needs().map(|needs| format!("; {needs}")).unwrap_or_default();
+        let needs = meta.status.needs_of(&meta.id);
+        let needs = needs.map(|needs| format!("; {needs}")).unwrap_or_default();
         return Err(Failure::new(WfExit::Blocked, words + &needs));
     }
     let questions = blocking_questions(&workstream.dir)?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use model::id::WorkstreamId;
 use serde::{Serialize, Serializer};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +76,21 @@ impl WorkstreamStatus {
             Self::Planning => Some("write the plan, then: wf run"),
             Self::Implement | Self::Docs | Self::Done => None,
         }
+    }
+
+    /// The same for one workstream: a command that takes its name gets it, so that it can be typed as it stands.
+    pub(crate) fn needs_of(self, id: &WorkstreamId) -> Option<String> {
+        let needs = self.needs()?;
+        Some(match self {
+            Self::MergeReady | Self::Planning => format!("{needs} {id}"),
+            Self::BlockedReview | Self::BlockedTest => format!("{needs} -w {id}"),
+            Self::BlockedClarification
+            | Self::UatPending
+            | Self::UatFailed
+            | Self::Implement
+            | Self::Docs
+            | Self::Done => needs.to_owned(),
+        })
     }
 }
 

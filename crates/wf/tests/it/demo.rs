@@ -106,7 +106,7 @@ fn check_rest(transcript: &str) {
       Run: [ROOT]/work/wf-demo-[RANDOM]/greeter.ops/runs/[STAMP]_greeter_greet_none
     $ wf uat pass UAT-001
     UAT-001 passed; greet is merge-ready
-    Next: merge: wf merge
+    Next: merge: wf merge greet
     $ wf list
      ID     STATUS       BRANCH      FILES  OVERLAP  WAITS FOR  TITLE
      greet  merge-ready  feat/greet  2                          Greet people

@@ -176,7 +176,7 @@ fn ids_and_states_that_do_not_fit() {
     error: tf has accepted no micro-commit yet; make one with: wf run tf
     [2]
     $ wf merge tf
-    error: tf is not merge-ready: its status is planning; write the plan, then: wf run
+    error: tf is not merge-ready: its status is planning; write the plan, then: wf run tf
     [8]
     $ wf plan tf
     error: there is no draft; create one: wf plan --from STORY

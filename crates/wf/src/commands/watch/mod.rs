@@ -33,6 +33,12 @@ pub(crate) async fn cmd_watch(app: &App) -> Outcome {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage("wf watch needs a terminal; elsewhere use: wf list --json"));
     }
+    // Such a terminal shows the commands that move its cursor as text.
+    if host::env::var_os("TERM").is_some_and(|name| name == "dumb") {
+        let text =
+            "wf watch needs a terminal that can move its cursor, and TERM is dumb; use: wf list";
+        return Err(Failure::usage(text));
+    }
     let dirs = app.dirs()?;
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let mut watch = WatchScreen::new(app, dirs)?;

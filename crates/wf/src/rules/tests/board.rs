@@ -151,7 +151,7 @@ fn a_plan_that_cannot_be_read_has_no_numbers() {
      |
     .|────────────────────────────────────────────────────────────────────────────────
      |login: About login
-    !|Next: write the plan, then: wf run
+    !|Next: write the plan, then: wf run login
      |
      |
      |
@@ -226,7 +226,7 @@ fn a_message_replaces_the_keys() {
      |
     .|────────────────────────────────────────────────────────────────────────────────
      |login: About login
-    !|Next: merge: wf merge
+    !|Next: merge: wf merge login
      |
      |
      |

@@ -51,6 +51,14 @@ impl WorkstreamView {
         self.status.needs().map(str::to_owned)
     }
 
+    /// The same as a line to type from, with the workstream's name.
+    pub(crate) fn next(&self) -> Option<String> {
+        match self.questions.is_empty() && !self.awaits_approval {
+            true => self.need().and_then(|_| self.status.needs_of(&self.id)),
+            false => self.need(),
+        }
+    }
+
     /// Sort key: workstreams that need a person first, then active ones, then the others.
     fn rank(&self) -> u8 {
         match (self.need().is_some(), &self.active_stage, self.status) {

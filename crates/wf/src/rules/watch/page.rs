@@ -103,7 +103,7 @@ fn elapsed(secs: i64) -> String {
 fn about_chosen(view: &WorkstreamView) -> Vec<BoardLine> {
     let mut lines = vec![line(format!("{}: {}", view.id, escape_line(&view.title)), Tone::Plain)];
     let Some(question) = view.questions.first() else {
-        let need = view.need().map(|need| format!("Next: {need}"));
+        let need = view.next().map(|need| format!("Next: {need}"));
         lines.extend(need.map(|need| line(need, Tone::Pressing)));
         return lines;
     };

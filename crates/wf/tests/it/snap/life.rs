@@ -33,7 +33,7 @@ fn from_the_plan_to_the_end() {
     [8]
     $ wf uat pass UAT-001
     UAT-001 passed; tf is merge-ready
-    ! Next: merge: wf merge
+    ! Next: merge: wf merge tf
     [0]
     $ wf merge tf
     Merged tf into main at [SHA] (fast-forward)

@@ -139,7 +139,7 @@ fn a_missing_worktree() {
     expects        docs/
     touched        0 files, refreshed [TIME]
     plan           0 of 0 done
-    needs you      write the plan, then: wf run
+    needs you      write the plan, then: wf run manual
     [0]
     ");
 }
@@ -191,7 +191,7 @@ fn the_status_of_a_plan_with_warnings_and_unknown_keys() {
     touched        0 files, refreshed [TIME]
     plan           1 of 1 done
                    [x] COMMIT-TF-001: One
-    needs you      write the plan, then: wf run
+    needs you      write the plan, then: wf run tf
     ! warning: [ROOT]/work/app.ops/workflow/projects/app/workstreams/tf/meta.env: unknown key COLOUR
     ! warning: line 5: this is nearly a Done line; it must read 'Done: [ ]' or 'Done: [x]'
     ! warning: line 8: this heading names a micro-commit but is not of level 3, so it is ignored
@@ -211,7 +211,7 @@ fn the_status_of_a_plan_that_cannot_be_read() {
     expects        mk/ tests/
     touched        0 files, refreshed [TIME]
     plan           [ROOT]/work/app.ops/workflow/projects/app/workstreams/tf/plan.md: line 1: a micro-commit heading must read '### COMMIT-XX-001: title'
-    needs you      write the plan, then: wf run
+    needs you      write the plan, then: wf run tf
     [0]
     ");
 }
@@ -316,7 +316,7 @@ fn skipping_marks_the_plan_and_the_notes() {
     touched        0 files, refreshed [TIME]
     plan           1 of 1 done
                    [x] COMMIT-TF-001: Add test harness
-    needs you      write the plan, then: wf run
+    needs you      write the plan, then: wf run tf
     [0]
     # Notes: Test framework
     - [TIME]: ada skipped COMMIT-TF-001: not needed

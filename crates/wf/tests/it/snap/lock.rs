@@ -89,7 +89,7 @@ fn commands_that_work_during_a_run() {
     touched        0 files, refreshed [TIME]
     plan           0 of 1 done
                    [ ] COMMIT-TF-001: Add test harness
-    needs you      write the plan, then: wf run
+    needs you      write the plan, then: wf run tf
     [0]
     $ wf clarify ask tf --question Well?
     Asked CLQ-001; tf is blocked:clarification

@@ -84,10 +84,10 @@ fn workstreams_that_are_not_ready() {
     let question = person.shot(&["merge", "tf"], &[]);
     insta::assert_snapshot!([planning, review, question].concat(), @"
     $ wf merge tf
-    ! error: tf is not merge-ready: its status is planning; write the plan, then: wf run
+    ! error: tf is not merge-ready: its status is planning; write the plan, then: wf run tf
     [8]
     $ wf merge tf
-    ! error: tf is not merge-ready: its status is blocked:review; look at the last run: wf show
+    ! error: tf is not merge-ready: its status is blocked:review; look at the last run: wf show -w tf
     [8]
     $ wf merge tf
     ! error: tf waits for answers: CLQ-001

@@ -106,7 +106,7 @@ fn a_draft_is_accepted() {
                    [ ] COMMIT-TF-001: Add test harness
                    [ ] COMMIT-TF-002: Add a form
                    [ ] COMMIT-TF-003: Check it
-    needs you      write the plan, then: wf run
+    needs you      write the plan, then: wf run tf
     [0]
     $ wf plan tf --accept
     ! error: there is no draft; create one: wf plan --from STORY

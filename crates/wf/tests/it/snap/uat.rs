@@ -105,7 +105,7 @@ fn an_acceptance_test_passes() {
     insta::assert_snapshot!(format!("{passed}{}", person.meta_lines("tf")), @"
     $ wf uat pass UAT-001
     UAT-001 passed; tf is merge-ready
-    ! Next: merge: wf merge
+    ! Next: merge: wf merge tf
     [0]
     $ wf uat list
     No pending acceptance tests.
@@ -195,7 +195,7 @@ fn a_fix_supersedes_the_failed_test() {
       },
       "workstream": "tf"
     }
-    ! Next: merge: wf merge
+    ! Next: merge: wf merge tf
     [0]
     "#);
 }
