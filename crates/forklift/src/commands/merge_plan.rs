@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use host::git::{LineageRange, ObjectFormat, SealedRepo};
+use host::git::{LineageRange, ObjectFormat, PastMerge, SealedRepo};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::learn;
+use merge::resolver::history::{learn, teach};
 use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::ForkliftExit;
 use model::id::Sha;
@@ -17,7 +17,7 @@ use shell::Ui;
 
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::resolver::learn_kept;
+use crate::flow::resolver::{learn_kept, load_learned, save_learned};
 
 /// Merge two commits as far as possible without an agent, and print the plan as JSON
 #[derive(Debug, Clone, Args)]
@@ -26,15 +26,20 @@ pub(crate) struct MergePlanArgs {
     #[arg(long, value_name = "DIR")]
     git_dir: PathBuf,
     /// The fork's commit: its id, a branch, a tag or HEAD
-    ours: String,
+    #[arg(required_unless_present = "learn")]
+    ours: Option<String>,
     /// Upstream's commit, in the same way
-    theirs: String,
+    #[arg(required_unless_present = "learn")]
+    theirs: Option<String>,
     /// How sure an answer must be, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = TrustThreshold::parse)]
     trust: TrustThreshold,
     /// A folder that keeps what was learned from this fork's merges, from call to call
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Plan nothing: learn how people made this merge, on whatever branch, and keep that in --state
+    #[arg(long, value_name = "MERGE", requires = "state", conflicts_with = "ours")]
+    learn: Option<String>,
     /// Write the plan here instead of to standard output
     #[arg(value_name = "FILE")]
     out: Option<PathBuf>,
@@ -42,16 +47,19 @@ pub(crate) struct MergePlanArgs {
 
 /// Learns from the merges that are reachable from the fork's commit, merges, and prints the plan.
 pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
+    if let Some((merge, folder)) = args.learn.as_ref().zip(args.state.as_ref()) {
+        return block_on(learn_one(args, merge, &folder.join(LEARNED)));
+    }
     let plan = block_on(async {
         let repo = open(&args.git_dir).await?;
-        let (ours, theirs) = (
-            find_commit(&repo, args, &args.ours).await?,
-            find_commit(&repo, args, &args.theirs).await?,
-        );
+        let [ours, theirs] =
+            [&args.ours, &args.theirs].map(|name| name.as_deref().unwrap_or_default());
+        let (ours, theirs) =
+            (find_commit(&repo, args, ours).await?, find_commit(&repo, args, theirs).await?);
         let range = LineageRange { tip: &ours, siblings: &[], upstream: &theirs };
         let learned = match &args.state {
             Some(folder) => {
-                learn_kept(&ui.without_events(), &repo, range, &folder.join("learned.json")).await?
+                learn_kept(&ui.without_events(), &repo, range, &folder.join(LEARNED)).await?
             }
             None => learn(&repo, range, None, |_| {}).await.or_machine()?,
         };
@@ -67,6 +75,25 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
         }
         None => ui.json(&document(&plan)),
     }
+    Ok(ForkliftExit::Success)
+}
+
+/// Name of the file in the folder of `--state`.
+const LEARNED: &str = "learned.json";
+
+/// Learns from one merge of two commits.
+async fn learn_one(args: &MergePlanArgs, name: &str, file: &Path) -> Outcome {
+    let repo = open(&args.git_dir).await?;
+    let sha = find_commit(&repo, args, name).await?;
+    let facts = repo.new_commits(&sha, &[], 1).await.or_machine()?;
+    let parents = facts.first().map_or(&[][..], |facts| &facts.parents);
+    let [ours, theirs] = parents else {
+        let text = format!("{} is not a merge of two commits; name one with --learn", sha.short());
+        return Err(Failure::usage(text));
+    };
+    let merge = PastMerge { sha, ours: ours.clone(), theirs: theirs.clone() };
+    let learned = teach(&repo, &merge, load_learned(file)).await.or_machine()?;
+    save_learned(file, &learned)?;
     Ok(ForkliftExit::Success)
 }
 

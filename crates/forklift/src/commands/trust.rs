@@ -192,6 +192,7 @@ fn basis_name(basis: &str) -> &str {
         "binary theirs" => "binary files as upstream has them",
         "whole-file ours" => "text files as the fork has them",
         "whole-file theirs" => "text files as upstream has them",
+        "same-file" => "the same conflict as in another merge",
         "hunks same-hunk" => "the same hunk as in an earlier merge",
         "hunks similar-hunk" => "a hunk like one of an earlier merge",
         "hunks whitespace" => "differences in whitespace",

@@ -207,9 +207,7 @@ pub(crate) async fn learn_kept(
     range: LineageRange<'_>,
     file: &Path,
 ) -> Result<Learned, Failure> {
-    // A file that cannot be read is discarded; everything is learned again.
-    let kept: Option<Learned> =
-        std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let kept = load_learned(file);
     let before = kept.as_ref().map(Learned::source);
     let counter = Counter::new(ui, "learning, once for this fork");
     let watch = |merges: MergesRead| counter.show(merges.read, merges.of, "merges");
@@ -218,6 +216,11 @@ pub(crate) async fn learn_kept(
         save_learned(file, &learned)?;
     }
     Ok(learned)
+}
+
+/// Reads what was learned. A file that cannot be read is discarded: everything is learned again.
+pub(crate) fn load_learned(file: &Path) -> Option<Learned> {
+    std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok())
 }
 
 pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure> {

@@ -93,6 +93,23 @@ fn a_merge_is_planned_for_other_programs() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(std::fs::read_to_string(&kept).expect("what was learned"), first);
 
+    // A program that replays merges in order teaches each one after it was scored.
+    fork.checkout.git(&["checkout", "--quiet", "-b", "by-hand", &ours]);
+    drop(fork.checkout.try_git(&["merge", "--no-commit", &theirs]));
+    let merge = fork.checkout.write("shared.txt", "one\nboth\nthree\n").commit("by hand");
+    let learn = ["merge-plan", "--git-dir", &git_dir, "--state", &state, "--learn"];
+    let output = forklift(&hermetic, &fork, &[&learn[..], &[&merge]].concat());
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let output = forklift(&hermetic, &fork, &[&flags[..], &["--trust", "0.6"]].concat());
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let written = std::fs::read_to_string(hermetic.root().join("plan.json")).expect("a plan");
+    let taught: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(taught["unresolved"], serde_json::json!([]), "{written}");
+    assert_eq!(taught["receipts"][0]["steps"][0]["learned_from"], serde_json::json!(merge));
+    let output = forklift(&hermetic, &fork, &[&learn[..], &[&ours]].concat());
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("is not a merge of two commits"), "{}", output.stderr);
+
     let output = forklift(&hermetic, &fork, &asked);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let told: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");

@@ -7,7 +7,7 @@ use super::gate::{self, GateRefusal};
 use super::habit::Resolution;
 use super::human::HumanResolution;
 use super::hunk::join;
-use super::scorer::{ScoredConflict, WholeFileAnswer};
+use super::scorer::{KnownAnswer, ScoredConflict, WholeFileAnswer};
 
 /// Confidence that an answer needs to be applied, from 0 to 1. At 1 no answer is applied.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -101,8 +101,8 @@ pub fn decide(
     scored: &ScoredConflict,
     trust: TrustThreshold,
 ) -> Result<ResolverDecision, Declined> {
-    if let Some(outcome) = known_outcome(conflict, scored, trust) {
-        return Ok(ResolverDecision { outcome, confidence: KNOWN });
+    if let Some(decision) = known_outcome(conflict, scored, trust) {
+        return Ok(decision);
     }
     let mut options: Vec<(f64, Option<&WholeFileAnswer>)> = Vec::new();
     options.extend(scored.whole.as_ref().map(|whole| (whole.confidence, Some(whole))));
@@ -131,20 +131,19 @@ pub fn decide(
     Err(declined)
 }
 
-/// Confidence in people's own answer to the same three versions.
-pub const KNOWN: f64 = 0.99;
-
+/// People's own answer to the same three versions, if it is trusted.
 fn known_outcome(
     conflict: &FileConflict,
     scored: &ScoredConflict,
     trust: TrustThreshold,
-) -> Option<ResolvedContent> {
-    let known = scored.known.as_ref().filter(|_| trust.allows(KNOWN))?;
-    match &known.content {
-        ResolvedContent::Whole(_) => {}
-        ResolvedContent::Text(text) => gate::judge(conflict, text).ok()?,
-    }
-    Some(known.content.clone())
+) -> Option<ResolverDecision> {
+    let KnownAnswer { content, confidence, .. } = scored.known.as_ref()?;
+    let is_sound = match content {
+        ResolvedContent::Whole(_) => true,
+        ResolvedContent::Text(text) => gate::judge(conflict, text).is_ok(),
+    };
+    let decision = ResolverDecision { outcome: content.clone(), confidence: *confidence };
+    (trust.allows(*confidence) && is_sound).then_some(decision)
 }
 
 /// Best answer for each hunk.
@@ -168,11 +167,13 @@ pub fn agrees(
     human: &HumanResolution,
     outcome: &ResolvedContent,
 ) -> bool {
+    let is_known = scored.known.as_ref().is_some_and(|known| known.content == *outcome);
     match outcome {
         ResolvedContent::Whole(choice) => human.agree_with_choice(conflict, *choice),
-        ResolvedContent::Text(text) => {
+        ResolvedContent::Text(text) if is_known => human.agree_with_text(text),
+        ResolvedContent::Text(_) => {
             let answers: Vec<&[u8]> = best_texts(scored).collect();
-            human.agree_with_text(text) || human.agree_with_hunks(conflict, &answers)
+            human.agree_with_hunks(conflict, &answers)
         }
     }
 }

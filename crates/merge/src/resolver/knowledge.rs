@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer_class::AnswerClass;
 use super::conflict::FileConflict;
-use super::decide::best_texts;
+use super::decide::{agrees, best_texts};
 use super::gate::markers;
 use super::habit::{Habits, Resolution, scope_keys};
 use super::human::HumanResolution;
@@ -15,8 +15,8 @@ use super::hunk::{Hunk, hunks};
 use super::memory::HunkMemory;
 use super::nearby::{EarlierResolution, Nearby};
 use super::record::{Lesson, PrecisionRecord};
-use super::scorer::{ScoredConflict, choice_of, kind_of, sides_of};
-use super::standing::{BasisCase, COUNTED, Standings};
+use super::scorer::{KNOWN, ScoredConflict, choice_of, kind_of, sides_of};
+use super::standing::{BasisCase, COUNTED, SAME_FILE, Standings};
 use super::table::Table;
 use crate::three::text::bare;
 
@@ -110,7 +110,12 @@ pub fn basis_cases(replayed: &ReplayedConflict) -> impl Iterator<Item = BasisCas
         let texts: Vec<&[u8]> = best_texts(scored).collect();
         (answer.score, answer.basis.as_str(), human.agree_with_hunks(conflict, &texts))
     });
-    let counted = whole.into_iter().chain(by_hunks).filter(|(score, ..)| *score >= COUNTED);
+    let known = scored
+        .known
+        .as_ref()
+        .map(|answer| (KNOWN, SAME_FILE, agrees(conflict, scored, human, &answer.content)));
+    let counted =
+        whole.into_iter().chain(by_hunks).chain(known).filter(|(score, ..)| *score >= COUNTED);
     counted.map(|(_, basis, agreed)| BasisCase { basis, path: conflict.path.to_string(), agreed })
 }
 

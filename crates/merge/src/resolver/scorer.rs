@@ -14,7 +14,7 @@ use super::knowledge::Knowledge;
 use super::memory::Likeness;
 use super::record::log_odds;
 use super::replay::CONFLICTS_CAP;
-use super::standing::{basis_of_method, basis_of_whole};
+use super::standing::{SAME_FILE, basis_of_method, basis_of_whole};
 use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES};
 use crate::clean::ConflictKind;
 use crate::three::text::{bare, is_blank};
@@ -36,6 +36,8 @@ pub struct KnownAnswer {
     pub content: ResolvedContent,
     pub answer_class: AnswerClass,
     pub merge: Sha,
+    /// Certain, or less where the same conflict was answered differently before.
+    pub confidence: f64,
 }
 
 /// One side for the whole file, or its deletion.
@@ -88,7 +90,8 @@ impl ScoredConflict {
     pub fn bases(&self) -> impl Iterator<Item = (&str, f64)> {
         let whole = self.whole.as_ref().map(|answer| (answer.basis.as_str(), answer.score));
         let by_hunks = self.by_hunks.as_ref().map(|answer| (answer.basis.as_str(), answer.score));
-        whole.into_iter().chain(by_hunks)
+        let known = self.known.as_ref().map(|_| (SAME_FILE, KNOWN));
+        whole.into_iter().chain(by_hunks).chain(known)
     }
 
     /// Limits the confidence of each answer to the bound of its basis.
@@ -99,8 +102,14 @@ impl ScoredConflict {
         if let Some(answer) = &mut self.by_hunks {
             answer.confidence = answer.score.min(bound(&answer.basis));
         }
+        if let Some(answer) = &mut self.known {
+            answer.confidence = KNOWN.min(bound(SAME_FILE));
+        }
     }
 }
+
+/// Score of people's own answer to the same three versions.
+pub const KNOWN: f64 = 0.99;
 
 /// Scores answers with the shipped table and the fork's history.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +156,8 @@ impl Scorer<'_> {
             }
         };
         let answer_class = AnswerClass::new(ResolveStrategy::Memory, "same-file", "again");
-        Some(KnownAnswer { content, answer_class, merge: file.merge.clone() })
+        let merge = file.merge.clone();
+        Some(KnownAnswer { content, answer_class, merge, confidence: KNOWN })
     }
 
     fn whole(&self, conflict: &FileConflict, path: &str) -> Option<WholeFileAnswer> {

@@ -138,6 +138,10 @@ fn folder_key(basis: &str, path: &str) -> String {
     format!("{basis} in {folder}/")
 }
 
+/// Basis of people's own answer to the same three versions of a file, as on a sibling branch. It is not certain: people also
+/// make a merge again because they did not like the first one.
+pub const SAME_FILE: &str = "same-file";
+
 /// Basis of an answer for a whole file: the kind of conflict and the side taken.
 pub fn basis_of_whole(kind: ConflictKind, choice: Resolution) -> String {
     let kind = match kind {

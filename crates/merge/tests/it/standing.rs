@@ -3,9 +3,9 @@
 use host::git::{LineageRange, PastMerge};
 use merge::resolver::answer_class::ResolveStrategy;
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::{learn, teach};
+use merge::resolver::history::{Learned, learn, teach};
 use merge::resolver::rule::ResolveRules;
-use merge::resolver::{MergeHeads, ResolveOptions, resolve_conflicts};
+use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 
 use crate::resolver::{learned, paths, people_merge, read, resolve_at, resolve_with};
 use crate::world::{FORK, UPSTREAM, World};
@@ -58,7 +58,7 @@ async fn a_merge_that_was_taught_counts_wherever_it_is() {
     let merge = PastMerge { sha: world.sha(FORK), ours: before, theirs: theirs.clone() };
     let sealed = world.sealed().await;
     let taught = teach(&sealed, &merge, None).await.unwrap();
-    assert_eq!(taught.seen, [merge.sha.clone()]);
+    assert_eq!(taught.seen, std::slice::from_ref(&merge.sha));
     assert_eq!(teach(&sealed, &merge, Some(taught.clone())).await.unwrap(), taught);
     let side = world.sha("side");
     let range = LineageRange { tip: &side, siblings: &[], upstream: &theirs };
@@ -66,37 +66,64 @@ async fn a_merge_that_was_taught_counts_wherever_it_is() {
     assert_eq!(learned, taught, "the merge is not below this tip, and is kept");
 }
 
-/// People who make each merge on two branches have answered the second one when they made the first.
-#[tokio::test]
-async fn a_merge_on_a_second_branch_is_settled_as_on_the_first() {
+/// The fork's `main` and `release` get upstream one after the other, with the same answers.
+async fn merged_twice(rounds: usize) -> (World, Learned) {
     let world = World::new(&[("text", "a\nb\nc\n"), ("gone", "1\n"), ("open", "1\n")]);
     world.write(FORK, "text", "a\nfork\nc\n");
     world.remove(FORK, "gone");
     world.repo.git(&["branch", "release"]);
-    world.write(UPSTREAM, "text", "a\nupstream\nc\n");
-    world.write(UPSTREAM, "gone", "2\n");
-    people_merge(&world, &[("text", Some("a\nupstream for the fork\nc\n")), ("gone", None)]);
     world.write("release", "open", "release\n");
+    for round in 1..=rounds {
+        world.write(UPSTREAM, "text", format!("a\nupstream {round}\nc\n"));
+        world.write(UPSTREAM, "gone", format!("of {round}\n"));
+        let text = format!("a\nfork of {round}\nc\n");
+        let files = [("text", Some(text.as_str())), ("gone", None)];
+        people_merge(&world, &files);
+        if round < rounds {
+            let merged = world.merged_on("release", &files);
+            world.on("release").git(&["reset", "--quiet", "--hard", merged.as_str()]);
+        }
+    }
     world.write(UPSTREAM, "open", "upstream\n");
-    let (main, tip, upstream) = (world.sha(FORK), world.sha("release"), world.sha(UPSTREAM));
-    let sealed = world.sealed().await;
-    let siblings = [main.clone()];
+    let (tip, upstream) = (world.sha("release"), world.sha(UPSTREAM));
+    let siblings = [world.sha(FORK)];
     let range = LineageRange { tip: &tip, siblings: &siblings, upstream: &upstream };
-    let knowledge = learn(&sealed, range, None, |_| {}).await.unwrap().knowledge;
-    let at = TrustThreshold::new(0.95).unwrap();
-    let options = ResolveOptions { knowledge: &knowledge, ..ResolveOptions::at(at) };
-    let heads = MergeHeads { ours: tip, theirs: upstream };
-    let resolved = resolve_conflicts(&sealed, &heads, options).await.unwrap();
+    let learned = learn(&world.sealed().await, range, None, |_| {}).await.unwrap();
+    (world, learned)
+}
+
+async fn resolve_release(world: &World, learned: &Learned, trust: f64) -> ResolvedMerge {
+    let trust = TrustThreshold::new(trust).unwrap();
+    let options = ResolveOptions { knowledge: &learned.knowledge, ..ResolveOptions::at(trust) };
+    let heads = MergeHeads { ours: world.sha("release"), theirs: world.sha(UPSTREAM) };
+    resolve_conflicts(&world.sealed().await, &heads, options).await.unwrap()
+}
+
+/// People who make each merge on two branches have answered the second one when they made the first.
+#[tokio::test]
+async fn merges_on_a_second_branch_are_resolved_as_on_the_first() {
+    let (world, learned) = merged_twice(6).await;
+    let resolved = resolve_release(&world, &learned, 0.9).await;
     let (done, left) = paths(&resolved);
     assert_eq!((done, left), (vec!["gone".into(), "text".into()], vec!["open".to_owned()]));
     for receipt in &resolved.receipts {
         let step = &receipt.steps[0];
+        let learned_from = step.learned_from.as_ref();
         assert_eq!(
-            (step.strategy, step.learned_from.as_ref()),
-            (ResolveStrategy::Memory, Some(&main))
+            (step.strategy, learned_from),
+            (ResolveStrategy::Memory, Some(&world.sha(FORK)))
         );
     }
     let text = read(&world, &resolved, "text").await.unwrap();
-    assert_eq!(text, "a\nupstream for the fork\nc\n");
+    assert_eq!(text, "a\nfork of 6\nc\n");
     assert_eq!(read(&world, &resolved, "gone").await, None);
+}
+
+/// A merge that is made again may be one that people did not like the first time.
+#[tokio::test]
+async fn a_second_branch_alone_is_no_habit() {
+    let (world, learned) = merged_twice(1).await;
+    let at = async |trust| paths(&resolve_release(&world, &learned, trust).await).0;
+    assert_eq!(at(0.9).await, Vec::<String>::new());
+    assert_eq!(at(0.6).await, ["gone", "text"]);
 }

@@ -94,7 +94,12 @@ impl World {
 
     /// A merge whose conflicts are resolved by writing these files; none takes a file away.
     pub(crate) fn merged_by_hand(&self, files: &[(&str, Option<&str>)]) -> Sha {
-        self.on(FORK).git(&["checkout", "--quiet", "-B", "result"]);
+        self.merged_on(FORK, files)
+    }
+
+    /// The same on another branch of the fork.
+    pub(crate) fn merged_on(&self, branch: &str, files: &[(&str, Option<&str>)]) -> Sha {
+        self.on(branch).git(&["checkout", "--quiet", "-B", "result"]);
         // It may well fail: that is what the hand is for.
         drop(self.repo.try_git(&["merge", "--no-commit", "--no-ff", UPSTREAM]));
         for (path, text) in files {
