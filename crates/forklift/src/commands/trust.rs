@@ -7,7 +7,7 @@ use merge::resolver::decide::TrustThreshold;
 use merge::resolver::history::Learned;
 use merge::resolver::record::{PrecisionRecord, PrecisionTally};
 use merge::resolver::replay::ReplayScore;
-use merge::resolver::standing::Standing;
+use merge::resolver::standing::{Standing, stated};
 use merge::resolver::structure::StructureRecord;
 use merge::resolver::table::Table;
 use model::exit::ForkliftExit;
@@ -130,7 +130,7 @@ fn basis_rows(learned: &Learned) -> Vec<BasisRow> {
         basis: basis.to_owned(),
         held: standing.held,
         failed: standing.failed,
-        bound: standings.bound(Table::shipped(), basis, "", 1),
+        bound: stated(standings.bound(Table::shipped(), basis, "", 1)),
     };
     let mut rows: Vec<BasisRow> = standings.bases().map(row).collect();
     rows.sort_by(|one, other| other.bound.total_cmp(&one.bound));

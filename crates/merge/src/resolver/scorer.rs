@@ -14,7 +14,7 @@ use super::knowledge::Knowledge;
 use super::memory::Likeness;
 use super::record::log_odds;
 use super::replay::CONFLICTS_CAP;
-use super::standing::{SAME_FILE, basis_of_method, basis_of_whole};
+use super::standing::{SAME_FILE, basis_of_method, basis_of_whole, stated};
 use super::table::{HUNK_FEATURES, TOKEN_FEATURES, Table, WHOLE_FEATURES};
 use crate::clean::ConflictKind;
 use crate::three::text::{bare, is_blank};
@@ -97,13 +97,13 @@ impl ScoredConflict {
     /// Limits the confidence of each answer to the bound of its basis.
     pub fn limit(&mut self, bound: impl Fn(&str) -> f64) {
         if let Some(answer) = &mut self.whole {
-            answer.confidence = answer.score.min(bound(&answer.basis));
+            answer.confidence = stated(answer.score.min(bound(&answer.basis)));
         }
         if let Some(answer) = &mut self.by_hunks {
-            answer.confidence = answer.score.min(bound(&answer.basis));
+            answer.confidence = stated(answer.score.min(bound(&answer.basis)));
         }
         if let Some(answer) = &mut self.known {
-            answer.confidence = KNOWN.min(bound(SAME_FILE));
+            answer.confidence = stated(KNOWN.min(bound(SAME_FILE)));
         }
     }
 }
