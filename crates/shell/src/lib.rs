@@ -1,7 +1,7 @@
 //! The shell around the three programs: everything between `main` and the work of a command that is the same in
 //! `forklift`, `wf` and `bot-bottle`.
 //!
-//! - [`start`]: hidden roles, the panic hook, the command line, the exit status. [`usage`]: wrong usage in one line.
+//! - [`start`]: hidden roles, the panic hook, the command line, the exit status. `usage`: wrong usage in one line.
 //! - [`ui`]: the only printer. [`terminal`] is the only writer, with the redactor in front of it.
 //! - [`failure`]: an error with its exit status and its remedy.
 //! - [`runtime`]: the async runtime of a command, stopped by signals.

@@ -135,7 +135,7 @@ async fn forecast_resolver(
         return Ok(None);
     }
     let Pins { base, upstream } = &preview.seen.pins;
-    let past = ForkPast::open(&preview.seen.repo, &preview.seen.fork.remotes.origin).await?;
+    let past = ForkPast::open(&preview.seen.repo, &preview.seen.fork.remotes.origin, cache).await?;
     let range = past.range(base, upstream);
     let file = learned_file(cache, &preview.seen.repo);
     let learned = learn_kept(ui, &past.sealed, range, &file).await?;

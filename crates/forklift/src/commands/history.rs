@@ -13,7 +13,7 @@ use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit};
 use crate::flow::observe::{find_repo, fork_directory, fork_key, known_default_branch};
 use crate::flow::past::ForkPast;
-use crate::flow::resolver::{learn_kept, save_learned};
+use crate::flow::resolver::learn_kept;
 use crate::flow::structure::{load_record, record_file};
 
 /// The fork whose merges are read.
@@ -26,6 +26,8 @@ pub(crate) struct HistoryArgs {
 /// A fork whose merges are read. Nothing is fetched, and the checkout does not change.
 pub(super) struct ForkHistory {
     pub(super) past: ForkPast,
+    /// Names for people: the fork and its upstream, as in their addresses.
+    pub(super) names: [String; 2],
     tip: Sha,
     upstream: Sha,
     key: String,
@@ -36,13 +38,15 @@ impl ForkHistory {
     pub(super) async fn find(
         args: &HistoryArgs,
         directory: Option<&Path>,
+        cache: &Path,
     ) -> Result<Self, Failure> {
         let repo = find_repo(&fork_directory(directory)?).await?;
         let NameArgs { main_branch, remote_origin, remote_upstream } = &args.names;
         let tip = tip_of(&repo, remote_origin, main_branch.as_ref()).await?;
         let upstream = tip_of(&repo, remote_upstream, main_branch.as_ref()).await?;
-        let past = ForkPast::open(&repo, remote_origin).await?;
-        Ok(Self { past, tip, upstream, key: fork_key(&repo) })
+        let past = ForkPast::open(&repo, remote_origin, cache).await?;
+        let names = [name_of(&repo, remote_origin).await?, name_of(&repo, remote_upstream).await?];
+        Ok(Self { past, names, tip, upstream, key: fork_key(&repo) })
     }
 
     pub(super) fn range(&self) -> LineageRange<'_> {
@@ -59,13 +63,25 @@ impl ForkHistory {
         load_record(&record_file(cache, &self.key))
     }
 
-    pub(super) fn keep(&self, cache: &Path, learned: &Learned) -> Result<(), Failure> {
-        save_learned(&self.kept_at(cache), learned)
-    }
-
     fn kept_at(&self, cache: &Path) -> PathBuf {
         cache.join("forks").join(format!("{}.learned.json", self.key))
     }
+}
+
+/// Owner and name from the address of a remote, without anything secret that it may hold.
+async fn name_of(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
+    let address = repo.remote_url(remote).await.or_machine()?.unwrap_or_default();
+    Ok(short_address(&address).unwrap_or_else(|| remote.to_string()))
+}
+
+/// The last two parts of an address.
+fn short_address(address: &str) -> Option<String> {
+    let address = address.split(['?', '#']).next()?.trim_end_matches('/');
+    let address = address.strip_suffix(".git").unwrap_or(address);
+    let path = address.rsplit('@').next()?;
+    let parts: Vec<&str> = path.split(['/', ':']).filter(|part| !part.is_empty()).collect();
+    let last = parts.len().saturating_sub(2);
+    (!parts.is_empty()).then(|| parts[last..].join("/"))
 }
 
 async fn tip_of(
@@ -83,4 +99,22 @@ async fn tip_of(
             "there is no {remote}/{branch} here; fetch it with: git fetch {remote}, or name another with --main-branch"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_address;
+
+    #[test]
+    fn an_address_is_shown_by_owner_and_name_alone() {
+        for address in [
+            "https://user:secret@forge.example/org/app.git",
+            "git@forge.example:org/app.git",
+            "ssh://git@forge.example:22/group/org/app/",
+            "/srv/org/app.git",
+        ] {
+            assert_eq!(short_address(address).as_deref(), Some("org/app"), "{address}");
+        }
+        assert_eq!(short_address(""), None);
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use host::git::{LineageRange, ObjectFormat, PastMerge, SealedRepo};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::{learn, teach};
+use merge::resolver::history::{Learned, learn, teach};
 use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::ForkliftExit;
 use model::id::Sha;
@@ -61,7 +61,11 @@ pub(crate) fn cmd_merge_plan(ui: &Ui, args: &MergePlanArgs) -> Outcome {
             Some(folder) => {
                 learn_kept(&ui.without_events(), &repo, range, &folder.join(LEARNED)).await?
             }
-            None => learn(&repo, range, None, |_| {}).await.or_machine()?,
+            None => {
+                let mut learned = Learned::default();
+                learn(&repo, range, &mut learned, |_, _| {}).await.or_machine()?;
+                learned
+            }
         };
         let knowledge = &learned.knowledge;
         let options = ResolveOptions { knowledge, ..ResolveOptions::at(args.trust) };

@@ -1,20 +1,24 @@
 //! `forklift replay`: replays the fork's own merges with the resolver.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use host::git::CommitLine;
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::{self, Learned, MergesRead, ReplayedMerge};
+use merge::resolver::history::Learned;
+use merge::resolver::replayed::ReplayedMerge;
 use model::exit::ForkliftExit;
+use model::id::Sha;
 use serde_json::json;
 use shell::Ui;
 
 use super::history::{ForkHistory, HistoryArgs};
-use super::{ForkliftDirs, block_on};
+use super::{ForkliftDirs, block_on_stoppable};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::progress::Counter;
-use crate::rules::replay_page::{ReplaySummary, render_html, render_text};
+use crate::rules::replay_page::render_html;
+use crate::rules::replay_summary::{ReplayReport, ReplayRow, render_text};
 
 /// Repeat the merges of this fork, and show which needed no person
 #[derive(Debug, Clone, Args)]
@@ -36,29 +40,37 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs, directory: Option<&Path>) -
     let places = ForkliftDirs::from_env()?;
     if let Some(file) = &args.html {
         // Minutes of work must not end at a folder that is not there.
-        host::file::write_atomic(file, b"", 0o644).map_err(|error| {
-            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let why = match folder.filter(|folder| !folder.is_dir()) {
-                Some(folder) => format!("there is no folder {}", folder.display()),
-                None => model::error_chain(&error),
-            };
-            Failure::usage(format!("cannot write {}: {why}", file.display()))
-                .with_remedy("name another file with --html FILE")
-        })?;
+        check_writable(file)?;
     }
-    let (learned, tried) = block_on(replay(ui, args, directory, &places))?;
-    let shown = tried.len().saturating_sub(args.last.map_or(usize::MAX, NonZeroUsize::get));
-    let Learned { skipped, one_sided, .. } = learned;
-    let replayed = ReplaySummary::new(&tried[shown..], args.trust.share(), skipped, one_sided);
+    let report = block_on_stoppable(replay(ui, args, directory, &places))?;
     if let Some(file) = &args.html {
-        host::file::write_atomic(file, render_html(&replayed).as_bytes(), 0o644).or_machine()?;
+        host::file::write_atomic(file, render_html(&report).as_bytes(), 0o644).or_machine()?;
     }
     if ui.is_json() {
-        ui.document(&json!({"summary": replayed, "merges": &tried[shown..]}));
+        ui.document(&json!({
+            "fork": report.fork,
+            "upstream": report.upstream,
+            "summary": report.summary,
+            "merges": report.merges,
+        }));
     } else {
-        ui.page(&render_text(&replayed));
+        ui.page(&render_text(&report.summary));
     }
     Ok(ForkliftExit::Success)
+}
+
+/// Fails if no file can be made in the folder of this one.
+fn check_writable(file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let why = match tempfile::NamedTempFile::new_in(folder) {
+        Ok(_) if file.is_dir() => "it is a folder".to_owned(),
+        Ok(_) => return Ok(()),
+        Err(_) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
+        Err(error) => model::error_chain(&error),
+    };
+    Err(Failure::usage(format!("cannot write {}: {why}", file.display()))
+        .with_remedy("name another file with --html FILE"))
 }
 
 async fn replay(
@@ -66,15 +78,16 @@ async fn replay(
     args: &ReplayArgs,
     directory: Option<&Path>,
     places: &ForkliftDirs,
-) -> Result<(Learned, Vec<ReplayedMerge>), Failure> {
-    let fork = ForkHistory::find(&args.fork, directory).await?;
+) -> Result<ReplayReport, Failure> {
+    let fork = ForkHistory::find(&args.fork, directory, &places.cache).await?;
     let ui = ui.without_events();
     ui.phase("replay", "replaying the fork's merges");
-    let counter = Counter::new(&ui, "replaying");
-    let watch = |merges: MergesRead| counter.show(merges.read, merges.of, "merges");
-    let replayed = history::replay(&fork.past.sealed, fork.range(), args.trust, watch).await;
-    let (learned, tried) = replayed.or_machine()?;
-    // The next run starts from this.
-    fork.keep(&places.cache, &learned)?;
-    Ok((learned, tried))
+    let Learned { replayed, skipped, one_sided, .. } = fork.learned(&ui, &places.cache).await?;
+    let shown = replayed.len().saturating_sub(args.last.map_or(usize::MAX, NonZeroUsize::get));
+    let ids: Vec<Sha> = replayed[shown..].iter().map(|one| one.merge.clone()).collect();
+    let lines = fork.past.sealed.commit_lines(&ids).await.or_machine()?;
+    let lines: BTreeMap<&Sha, &CommitLine> = lines.iter().map(|line| (&line.sha, line)).collect();
+    let row = |one: &ReplayedMerge| ReplayRow::new(one, lines.get(&one.merge).copied(), args.trust);
+    let merges = replayed[shown..].iter().map(row).collect();
+    Ok(ReplayReport::new(fork.names, merges, args.trust, skipped, one_sided))
 }

@@ -15,9 +15,9 @@ use serde_json::json;
 use shell::Ui;
 
 use super::history::{ForkHistory, HistoryArgs};
-use super::{ForkliftDirs, block_on};
+use super::{ForkliftDirs, block_on_stoppable};
 use crate::exit::Outcome;
-use crate::rules::replay_page::one_sided;
+use crate::rules::replay_summary::one_sided;
 use crate::rules::words::counted;
 
 /// Show what is resolved without an agent in this fork, and how often that was right in its past
@@ -32,8 +32,8 @@ pub(crate) struct TrustArgs {
 
 pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    let (learned, structure) = block_on(async {
-        let fork = ForkHistory::find(&args.fork, directory).await?;
+    let (learned, structure) = block_on_stoppable(async {
+        let fork = ForkHistory::find(&args.fork, directory, &places.cache).await?;
         let quiet = ui.without_events();
         quiet.phase("learn", "learning from the merges of this fork");
         let learned = fork.learned(&quiet, &places.cache).await?;
@@ -45,7 +45,7 @@ pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs, directory: Option<&Path>) -> 
             "merges": learned.seen.len(),
             "skipped": learned.skipped,
             "one_sided": learned.one_sided,
-            "past": learned.past,
+            "past": learned.past(TrustThreshold::DEFAULT),
             "bases": basis_rows(&learned),
             "structure": structure.map(|structure| structure.program),
             "answer_classes": rows,
@@ -139,7 +139,7 @@ fn basis_rows(learned: &Learned) -> Vec<BasisRow> {
 
 fn render(learned: &Learned, structure: Option<&StructureRecord>, bases: &[BasisRow]) -> String {
     let trust = TrustThreshold::DEFAULT;
-    let ReplayScore { merges, files, files_resolved, files_agreed, .. } = learned.past;
+    let ReplayScore { merges, files, files_resolved, files_agreed, .. } = learned.past(trust);
     let mut text = format!(
         "Learned from {}, {merges} of them with conflicts; old ones fade.\n",
         counted(learned.seen.len(), "merge")
@@ -206,9 +206,26 @@ fn basis_name(basis: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use merge::path::TreePath;
+    use merge::resolver::habit::Resolution;
+    use merge::resolver::replayed::{Otherwise, ReplayedAnswer, ReplayedFile, ReplayedMerge};
     use merge::resolver::standing::BasisCase;
+    use model::id::Sha;
 
     use super::*;
+
+    /// Nine of forty are resolved, the last of them otherwise than people did.
+    fn file(number: usize) -> ReplayedFile {
+        let otherwise = (number == 8).then(|| Otherwise {
+            resolver: Resolution::Ours,
+            people: Resolution::Theirs,
+            hunks: Vec::new(),
+            more: 0,
+        });
+        let answer = ReplayedAnswer { confidence: 0.95, basis: String::new(), otherwise };
+        let answers = if number < 9 { vec![answer] } else { Vec::new() };
+        ReplayedFile { path: TreePath::new("a"), answers }
+    }
 
     fn learned(merges: usize) -> Learned {
         let mut learned = Learned::default();
@@ -217,8 +234,13 @@ mod tests {
             let cases = [case("deleted-by-fork absent", true), case("hunks words", false)];
             learned.knowledge.standings.learn(&cases);
         }
-        learned.past =
-            ReplayScore { merges, files: 40, files_resolved: 9, files_agreed: 8, ..learned.past };
+        learned.replayed = vec![ReplayedMerge {
+            merge: Sha::parse(&"a".repeat(40)).unwrap(),
+            conflicts: 40,
+            files: (0..40).map(file).collect(),
+            merge_ms: 1,
+            resolver_ms: 1,
+        }];
         learned
     }
 
@@ -226,7 +248,7 @@ mod tests {
     fn a_fork_is_told_in_a_few_lines_what_is_resolved_in_it() {
         let learned = learned(12);
         insta::assert_snapshot!(render(&learned, None, &basis_rows(&learned)), @r"
-        Learned from 0 merges, 12 of them with conflicts; old ones fade.
+        Learned from 0 merges, 1 of them with conflicts; old ones fade.
         In that past, at trust 0.9: of 40 files in conflict 9 would have been resolved without an agent, 8 of them as people did.
         Resolved here from now on: deletions of the fork that upstream changed (held in 9 of 9).
         Left to the agent: changes to different words (held in 0 of 9).

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use engine::workspace::MergeBegun;
 use host::git::{CommitDraft, ConflictStage, GitIdentity, LineageRange, SealedRepo, UserRepo};
@@ -64,7 +65,8 @@ impl ForkRun<'_> {
         repo: &SealedRepo,
     ) -> Result<ResolvedMerge, Failure> {
         let pins = self.run.record.pins.clone();
-        let past = ForkPast::open(&self.repo, &self.run.record.fork.remotes.origin).await?;
+        let past =
+            ForkPast::open(&self.repo, &self.run.record.fork.remotes.origin, &self.cache).await?;
         let range = past.range(&pins.base, &pins.upstream);
         let file = learned_file(&self.cache, &self.repo);
         let learned = learn_kept(self.ui, &past.sealed, range, &file).await?;
@@ -200,21 +202,31 @@ pub(crate) fn learned_file(cache: &Path, repo: &UserRepo) -> PathBuf {
     cache.join("forks").join(format!("{}.learned.json", fork_key(repo)))
 }
 
-/// Learns from new merges, starting from a saved file, and updates the file.
+/// Time after which half of the lesson is saved, for the case that it is interrupted.
+const SAVE_EVERY: Duration = Duration::from_secs(5);
+
+/// Learns from new merges, starting from a saved file, and updates the file now and then and at the end.
 pub(crate) async fn learn_kept(
     ui: &Ui,
     repo: &SealedRepo,
     range: LineageRange<'_>,
     file: &Path,
 ) -> Result<Learned, Failure> {
-    let kept = load_learned(file);
-    let before = kept.as_ref().map(Learned::source);
+    let mut learned = load_learned(file).unwrap_or_default();
+    let before = learned.source();
     let counter = Counter::new(ui, "learning, once for this fork");
-    let watch = |merges: MergesRead| counter.show(merges.read, merges.of, "merges");
-    let learned = learn(repo, range, kept, watch).await.or_machine()?;
-    if before != Some(learned.source()) {
+    let mut saved = Instant::now();
+    let watch = |merges: MergesRead, learned: &Learned| {
+        counter.show(merges.read, merges.of, "merges");
+        if saved.elapsed() >= SAVE_EVERY && save_learned(file, learned).is_ok() {
+            saved = Instant::now();
+        }
+    };
+    let done = learn(repo, range, &mut learned, watch).await;
+    if before != learned.source() {
         save_learned(file, &learned)?;
     }
+    done.or_machine()?;
     Ok(learned)
 }
 

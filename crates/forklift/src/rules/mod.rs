@@ -17,6 +17,7 @@ pub(crate) mod prune;
 pub(crate) mod publish_mode;
 pub(crate) mod pull_text;
 pub(crate) mod replay_page;
+pub(crate) mod replay_summary;
 pub(crate) mod review;
 pub(crate) mod run_facts;
 pub(crate) mod search;

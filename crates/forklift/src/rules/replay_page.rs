@@ -1,255 +1,210 @@
-//! Report of a replay: totals, a chart for the terminal, an HTML page. Pure.
+//! A replay as a page: files that were resolved otherwise than people did first, then every merge. Pure.
 
-use maud::{DOCTYPE, PreEscaped, html};
-use merge::resolver::history::{ReplayedMerge, Skipped};
-use merge::resolver::replay::ReplayScore;
-use model::escape::escape_line;
-use serde::Serialize;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use merge::resolver::habit::Resolution;
+use merge::resolver::replayed::{DifferentLines, Otherwise};
 
+use super::replay_summary::{FileRow, ReplayOutcome, ReplayReport, ReplayRow, left_out, numbers};
 use super::words::counted;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct ReplaySummary {
-    pub(crate) trust: f64,
-    pub(crate) merges: usize,
-    pub(crate) clean: usize,
-    /// Totals of the merges with conflicts.
-    pub(crate) score: ReplayScore,
-    pub(crate) skipped: Vec<Skipped>,
-    /// Merges with conflicts whose result is one side.
-    pub(crate) one_sided: usize,
-    pub(crate) median_merge_ms: u64,
-    pub(crate) median_resolver_ms: u64,
-    /// Oldest first.
-    #[serde(skip)]
-    outcomes: Vec<(String, ReplayOutcome)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReplayOutcome {
-    Clean,
-    Agreed,
-    Differed,
-    Open,
-}
-
-impl ReplayOutcome {
-    const ALL: [Self; 4] = [Self::Clean, Self::Agreed, Self::Differed, Self::Open];
-
-    fn of(tried: &ReplayedMerge) -> Self {
-        match tried {
-            ReplayedMerge { conflicts: 0, .. } => Self::Clean,
-            ReplayedMerge { score: ReplayScore { merges_resolved: 0, .. }, .. } => Self::Open,
-            ReplayedMerge { score: ReplayScore { merges_agreed: 0, .. }, .. } => Self::Differed,
-            ReplayedMerge { .. } => Self::Agreed,
-        }
-    }
-
-    /// Its label, symbol in a terminal and colour in HTML.
-    fn shown(self) -> (&'static str, char, &'static str) {
-        match self {
-            Self::Clean => ("git alone", '.', "#b8c4ce"),
-            Self::Agreed => ("resolved as people did", '+', "#2e7d32"),
-            Self::Differed => ("resolved otherwise", '!', "#c62828"),
-            Self::Open => ("left open", '?', "#f9a825"),
-        }
-    }
-}
-
-impl ReplaySummary {
-    pub(crate) fn new(
-        tried: &[ReplayedMerge],
-        trust: f64,
-        skipped: Vec<Skipped>,
-        one_sided: usize,
-    ) -> Self {
-        let outcome =
-            |tried: &ReplayedMerge| (tried.merge.short().to_owned(), ReplayOutcome::of(tried));
-        Self {
-            trust,
-            merges: tried.len(),
-            clean: tried.iter().filter(|tried| tried.conflicts == 0).count(),
-            score: tried.iter().fold(ReplayScore::default(), |sum, tried| sum.plus(tried.score)),
-            skipped,
-            one_sided,
-            median_merge_ms: median(tried.iter().map(|tried| tried.merge_ms)),
-            median_resolver_ms: median(
-                tried.iter().map(|tried| tried.merge_ms + tried.resolver_ms),
-            ),
-            outcomes: tried.iter().map(outcome).collect(),
-        }
-    }
-
-    fn count(&self, outcome: ReplayOutcome) -> usize {
-        self.outcomes.iter().filter(|(_, one)| *one == outcome).count()
-    }
-}
-
-fn median(values: impl Iterator<Item = u64>) -> u64 {
-    let mut values: Vec<u64> = values.collect();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-const BAR: usize = 40;
-const SYMBOLS_IN_A_ROW: usize = 60;
-
-pub(crate) fn render_text(replayed: &ReplaySummary) -> String {
-    if replayed.merges == 0 {
-        return "No merge of upstream was found in this fork's history.\n".to_owned();
-    }
-    let mut text = format!(
-        "{} of upstream, replayed in order at trust {}\n\n",
-        counted(replayed.merges, "merge"),
-        replayed.trust
-    );
-    for outcome in ReplayOutcome::ALL {
-        let (count, (label, symbol, _)) = (replayed.count(outcome), outcome.shown());
-        let bar = "#".repeat(count * BAR / replayed.merges);
-        text += &format!("  {symbol} {label:<22} {count:>5}  {bar}\n");
-    }
-    text += &format!("\n{}\n\n", symbols(replayed));
-    for line in numbers(replayed).into_iter().chain(left_out(replayed)) {
-        text += &format!("{line}\n");
-    }
-    text
-}
-
-/// One symbol for each merge, oldest first.
-fn symbols(replayed: &ReplaySummary) -> String {
-    let symbols: Vec<char> =
-        replayed.outcomes.iter().map(|(_, outcome)| outcome.shown().1).collect();
-    let rows =
-        symbols.chunks(SYMBOLS_IN_A_ROW).map(|row| format!("  {}", row.iter().collect::<String>()));
-    rows.collect::<Vec<_>>().join("\n")
-}
-
-fn numbers(replayed: &ReplaySummary) -> [String; 3] {
-    let ReplayScore { merges, merges_resolved, merges_agreed, files, files_resolved, files_agreed } =
-        replayed.score;
-    [
-        format!(
-            "files in conflict: {files}; resolved {}, of those as people did {}",
-            share(files_resolved, files),
-            share(files_agreed, files_resolved)
-        ),
-        format!(
-            "merges in conflict: {merges}; resolved whole {}, of those as people did {}",
-            share(merges_resolved, merges),
-            share(merges_agreed, merges_resolved)
-        ),
-        format!(
-            "median time of a merge: {} ms with git alone, {} ms with the resolver",
-            replayed.median_merge_ms, replayed.median_resolver_ms
-        ),
-    ]
-}
-
-fn share(part: usize, whole: usize) -> String {
-    match (part * 100).checked_div(whole) {
-        Some(percent) => format!("{part} ({percent} %)"),
-        None => "none".to_owned(),
-    }
-}
-
 /// Style of the page, which loads nothing from elsewhere.
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}\
-    i{display:inline-block;width:12px;height:12px;margin:1px;border-radius:2px}ul{list-style:none;padding:0}";
+const STYLE: &str = include_str!("replay_page.css");
 
-pub(crate) fn render_html(replayed: &ReplaySummary) -> String {
-    let colour = |outcome: ReplayOutcome| format!("background:{}", outcome.shown().2);
+pub(crate) fn render_html(report: &ReplayReport) -> String {
+    let title = format!("Replay of {}", report.fork);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            meta charset="utf-8";
-            title { "Replay of this fork's merges" }
-            style { (PreEscaped(STYLE)) }
-            h1 { (counted(replayed.merges, "merge")) " of upstream at trust " (replayed.trust) }
-            div {
-                @for (merge, outcome) in &replayed.outcomes {
-                    i title={ (merge) ": " (outcome.shown().0) } style=(colour(*outcome)) {}
-                }
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
             }
-            ul {
-                @for outcome in ReplayOutcome::ALL {
-                    li {
-                        i style=(colour(outcome)) {}
-                        " " (outcome.shown().0) ": " (replayed.count(outcome))
-                    }
+            body {
+                main {
+                    h1 { (title) }
+                    p { (range(report)) }
+                    (totals(report))
+                    (otherwise(report))
+                    (merges(report))
+                    @for line in left_out(&report.summary) { p.small { (line) } }
                 }
-            }
-            @for line in numbers(replayed).into_iter().chain(left_out(replayed)) {
-                p { (line) }
             }
         }
     };
     page.into_string()
 }
 
-/// Lines about merges that were not replayed.
-fn left_out(replayed: &ReplaySummary) -> Vec<String> {
-    let one_sided = (replayed.one_sided > 0).then(|| one_sided(replayed.one_sided));
-    let skipped = replayed.skipped.iter().map(|skipped| {
-        format!("{} was left out: {}", skipped.merge.short(), escape_line(&skipped.why))
-    });
-    one_sided.into_iter().chain(skipped).collect()
+/// The merges in words: how many, of what, from when to when.
+fn range(report: &ReplayReport) -> String {
+    let mut dates: Vec<&str> = report.merges.iter().filter_map(|row| row.date.as_deref()).collect();
+    dates.sort_unstable();
+    let when = match (dates.first(), dates.last()) {
+        (Some(first), Some(last)) if first != last => format!(", {first} to {last}"),
+        (Some(day), _) => format!(", {day}"),
+        _ => String::new(),
+    };
+    format!(
+        "{} of {} into {}{when}. Each was made again with what was known before it, at trust {}: \
+        an answer that was less sure was left to an agent or a person.",
+        counted(report.summary.merges, "merge"),
+        report.upstream,
+        report.fork,
+        report.summary.trust
+    )
 }
 
-/// Line about merges whose result is one side.
-pub(crate) fn one_sided(count: usize) -> String {
-    format!("left out: {} whose result is one side", counted(count, "merge"))
+fn totals(report: &ReplayReport) -> Markup {
+    html! {
+        ul.totals {
+            @for outcome in ReplayOutcome::ALL {
+                li {
+                    (mark(outcome)) " " (outcome.shown().0) ": " (report.summary.count(outcome))
+                }
+            }
+        }
+        div.strip aria-hidden="true" {
+            @for row in &report.merges { (mark(ReplayOutcome::of(row))) }
+        }
+        @for line in numbers(&report.summary) { p { (line) } }
+    }
+}
+
+fn mark(outcome: ReplayOutcome) -> Markup {
+    let class = match outcome {
+        ReplayOutcome::Clean => "mark clean",
+        ReplayOutcome::Agreed => "mark agreed",
+        ReplayOutcome::Differed => "mark differed",
+        ReplayOutcome::Open => "mark open",
+    };
+    html! { span class=(class) { (outcome.shown().1) } }
+}
+
+/// Files that were resolved otherwise than people did, the newest merge first.
+fn otherwise(report: &ReplayReport) -> Markup {
+    let found: Vec<(&ReplayRow, &FileRow, &Otherwise)> = report
+        .merges
+        .iter()
+        .rev()
+        .flat_map(|row| row.files.iter().map(move |file| (row, file)))
+        .filter_map(|(row, file)| Some((row, file, file.otherwise.as_ref()?)))
+        .collect();
+    html! {
+        h2 { "Resolved otherwise than people did: " (counted(found.len(), "file")) }
+        @if found.is_empty() {
+            p { "None. Everything that was resolved is what people committed." }
+        }
+        @for (row, file, otherwise) in found {
+            section.file {
+                h3 { (file.path) }
+                p.small { (name(row)) }
+                p {
+                    "The resolver " (resolver_words(otherwise.resolver))
+                    @if let Some(confidence) = file.confidence {
+                        ", with a confidence of " (format!("{confidence:.2}"))
+                    }
+                    "; people " (people_words(otherwise.people)) "."
+                }
+                @for lines in &otherwise.hunks { (side_by_side(lines)) }
+                @if otherwise.more > 0 {
+                    p.small { "and " (counted(otherwise.more, "difference")) " more" }
+                }
+            }
+        }
+    }
+}
+
+fn side_by_side(lines: &DifferentLines) -> Markup {
+    let side = |name: &str, lines: &[String]| {
+        html! {
+            div {
+                h4 { (name) }
+                @if lines.is_empty() { p.small { "nothing" } } @else { pre { (lines.join("\n")) } }
+            }
+        }
+    };
+    html! {
+        p.small { "at line " (lines.line) }
+        div.sides {
+            (side("resolver", &lines.resolver))
+            (side("people", &lines.people))
+        }
+    }
+}
+
+fn resolver_words(choice: Resolution) -> &'static str {
+    match choice {
+        Resolution::Ours => "kept the fork's version",
+        Resolution::Theirs => "took upstream's version",
+        Resolution::Absent => "deleted the file",
+        Resolution::Base => "went back to the common version",
+        _ => "merged both sides",
+    }
+}
+
+fn people_words(choice: Resolution) -> &'static str {
+    match choice {
+        Resolution::Other => "wrote something else",
+        other => resolver_words(other),
+    }
+}
+
+fn name(row: &ReplayRow) -> String {
+    let date = row.date.as_deref().unwrap_or_default();
+    format!("{} {date} {}", row.merge.short(), row.subject)
+}
+
+/// A row for each merge, the newest first.
+fn merges(report: &ReplayReport) -> Markup {
+    html! {
+        h2 { "All merges" }
+        div.wide {
+            table {
+                thead {
+                    tr {
+                        th { "" } th { "date" } th { "merge" } th { "subject" }
+                        th.number { "in conflict" } th.number { "resolved" }
+                        th.number { "as people did" }
+                    }
+                }
+                tbody {
+                    @for row in report.merges.iter().rev() {
+                        tr {
+                            td { (mark(ReplayOutcome::of(row))) }
+                            td.day { (row.date.as_deref().unwrap_or_default()) }
+                            td { code { (row.merge.short()) } }
+                            td { (row.subject) (files(row)) }
+                            td.number { (row.conflicts) }
+                            td.number { (row.score.files_resolved) }
+                            td.number { (row.score.files_agreed) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The files in conflict, folded.
+fn files(row: &ReplayRow) -> Markup {
+    html! {
+        @if !row.files.is_empty() {
+            details {
+                summary { (counted(row.files.len(), "file")) }
+                ul {
+                    @for file in &row.files { li { code { (file.path) } ": " (file.outcome.words()) } }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use model::id::Sha;
-
     use super::*;
-
-    fn tried(conflicts: usize, resolved: usize, agreed: usize) -> ReplayedMerge {
-        let whole = usize::from(conflicts > 0 && resolved == conflicts);
-        ReplayedMerge {
-            merge: Sha::parse(&"a".repeat(40)).unwrap(),
-            conflicts,
-            score: ReplayScore {
-                merges: usize::from(conflicts > 0),
-                merges_resolved: whole,
-                merges_agreed: usize::from(whole == 1 && agreed == resolved),
-                files: conflicts,
-                files_resolved: resolved,
-                files_agreed: agreed,
-            },
-            merge_ms: 40,
-            resolver_ms: 10,
-        }
-    }
-
-    fn replayed() -> ReplaySummary {
-        let merge = Sha::parse(&"b".repeat(40)).unwrap();
-        let skipped = vec![Skipped { merge, why: "<b>\u{1b}".to_owned() }];
-        let all = [tried(0, 0, 0), tried(2, 2, 2), tried(1, 1, 0), tried(3, 1, 1)];
-        ReplaySummary::new(&all, 0.9, skipped, 2)
-    }
-
-    #[test]
-    fn every_merge_has_one_outcome() {
-        insta::assert_snapshot!(render_text(&replayed()), @r"
-        4 merges of upstream, replayed in order at trust 0.9
-
-          . git alone                  1  ##########
-          + resolved as people did     1  ##########
-          ! resolved otherwise         1  ##########
-          ? left open                  1  ##########
-
-          .+!?
-
-        files in conflict: 6; resolved 4 (66 %), of those as people did 3 (75 %)
-        merges in conflict: 3; resolved whole 2 (66 %), of those as people did 1 (50 %)
-        median time of a merge: 40 ms with git alone, 50 ms with the resolver
-        left out: 2 merges whose result is one side
-        bbbbbbbbbbbb was left out: <b>\x1b
-        ");
-    }
+    use crate::rules::replay_summary::tests::replayed;
 
     #[test]
     fn a_page_loads_nothing_and_escapes_what_others_said() {
@@ -259,8 +214,20 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_without_merges_is_told_so() {
-        let text = render_text(&ReplaySummary::new(&[], 0.9, Vec::new(), 0));
-        assert_eq!(text, "No merge of upstream was found in this fork's history.\n");
+    fn files_that_were_resolved_otherwise_come_first_with_both_versions() {
+        let mut report = replayed();
+        let otherwise = report.merges[2].files[0].otherwise.as_mut().unwrap();
+        otherwise.hunks.push(DifferentLines {
+            line: 7,
+            resolver: vec!["<fork>".to_owned()],
+            people: vec!["theirs".to_owned()],
+        });
+        let page = render_html(&report);
+        let (first, second) = page.split_once("All merges").unwrap();
+        assert!(first.contains("Resolved otherwise than people did: 1 file"), "{page}");
+        assert!(first.contains("&lt;fork&gt;") && first.contains("at line 7"), "{page}");
+        assert!(first.contains("kept the fork's version"), "{page}");
+        assert_eq!(second.matches("<tr>").count(), 1 + report.merges.len());
+        assert!(page.contains("org/upstream into org/fork"), "{page}");
     }
 }

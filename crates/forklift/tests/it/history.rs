@@ -44,6 +44,59 @@ fn a_merge_of_the_past_is_replayed_and_shown() {
     assert_eq!(told["summary"]["clean"], 1);
 }
 
+/// The page names fork and upstream, and a second replay takes its results from the first.
+#[test]
+fn a_replayed_merge_is_kept_and_its_page_says_of_what_it_is() {
+    let hermetic = Hermetic::new();
+    let fork = merged_once(&hermetic);
+    let page = hermetic.root().join("page.html");
+    let flags = ["replay", "--html", page.to_str().expect("UTF-8")];
+    let first = forklift(&hermetic, &fork, &flags);
+    assert_eq!(first.status, Some(0), "{}", first.snapshot());
+    let kept = |suffix: &str| {
+        let is_kept = |path: &std::path::Path| path.to_string_lossy().ends_with(suffix);
+        files_below(hermetic.root()).into_iter().find(|path| is_kept(path))
+    };
+    let learned = kept(".learned.json").expect("what was learned is kept");
+    assert!(kept(".commit-graph").is_some(), "a checkout without a commit graph gets one");
+    let before = std::fs::metadata(&learned).expect("the file").modified().expect("a time");
+    let second = forklift(&hermetic, &fork, &flags);
+    assert_eq!((second.status, &second.stdout), (Some(0), &first.stdout));
+    let after = std::fs::metadata(&learned).expect("the file").modified().expect("a time");
+    assert_eq!(before, after, "nothing was learned anew");
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("Merge remote-tracking branch") && page.contains("All merges"), "{page}");
+}
+
+fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(files_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// A failure must not leave an empty page behind, or take an old one away.
+#[test]
+fn a_replay_that_fails_leaves_the_page_as_it_was() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic);
+    let page = hermetic.root().join("page.html");
+    std::fs::write(&page, "old").expect("a page");
+    let flags = ["replay", "--html", page.to_str().expect("UTF-8"), "--main-branch", "none"];
+    let output = forklift(&hermetic, &fork, &flags);
+    assert_ne!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(std::fs::read_to_string(page).expect("a page"), "old");
+    let output = forklift(&hermetic, &fork, &["replay", "--html", "/nowhere/page.html"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("there is no folder /nowhere"), "{}", output.stderr);
+}
+
 #[test]
 fn trust_says_from_what_it_was_learned() {
     let hermetic = Hermetic::new();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use model::id::Sha;
 
-use super::call::argv_with;
+use super::call::{GitCall, argv_with};
 use super::parse::{excluded, nul_fields};
 use super::{GitError, SealedRepo};
 
@@ -29,6 +29,15 @@ pub struct GitIdentity {
     pub email: String,
 }
 
+/// Date and subject of a commit, to show it to people. Both are claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitLine {
+    pub sha: Sha,
+    /// Seconds since 1970 of the committer's date.
+    pub seconds: i64,
+    pub subject: String,
+}
+
 const FIELDS: usize = 7;
 /// Fields end with NUL, which no part of a commit can contain.
 const FORMAT: &str = "--format=tformat:%H%x00%P%x00%an%x00%ae%x00%cn%x00%ce%x00%s";
@@ -44,6 +53,31 @@ impl SealedRepo {
         let answer = self.git.query(argv_new_commits(tip, exclude, limit)).await?;
         parse_commits(&answer.stdout).map_err(|problem| answer.unreadable(problem))
     }
+}
+
+impl SealedRepo {
+    /// Reads dates and subjects of commits. Those that are missing are left out.
+    pub async fn commit_lines(&self, commits: &[Sha]) -> Result<Vec<CommitLine>, GitError> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let words = "log -z --no-walk=unsorted --ignore-missing --no-patch --no-color --encoding=UTF-8 --stdin";
+        let call = GitCall::new(argv_with(words, ["--format=tformat:%H%x00%ct%x00%s"]));
+        let answer = self.git.query(call.reading(input.as_bytes())).await?;
+        answer.parse(parse_lines, "it is not a list of commits")
+    }
+}
+
+fn parse_lines(bytes: &[u8]) -> Option<Vec<CommitLine>> {
+    let fields = nul_fields(bytes)?;
+    let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+    let (lines, rest) = fields.as_chunks::<3>();
+    let line = |[sha, seconds, subject]: &[&[u8]; 3]| {
+        let (sha, seconds) = (Sha::parse(&text(sha)).ok()?, text(seconds).parse().ok()?);
+        Some(CommitLine { sha, seconds, subject: text(subject) })
+    };
+    lines.iter().map(line).collect::<Option<_>>().filter(|_| rest.is_empty())
 }
 
 fn argv_new_commits(tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
@@ -110,6 +144,15 @@ mod tests {
         let mut bytes = format!("{A}\0\0").into_bytes();
         bytes.extend_from_slice(b"\xff\0a\0c\0d\0s\0");
         assert_eq!(parse_commits(&bytes).unwrap()[0].author.name, "\u{fffd}");
+    }
+
+    #[test]
+    fn dates_and_subjects_are_read() {
+        let text = format!("{A}\x001700000000\0merge: one\0{B}\x000\0\0");
+        let found = parse_lines(text.as_bytes()).unwrap();
+        assert_eq!((found[0].seconds, found[0].subject.as_str()), (1_700_000_000, "merge: one"));
+        assert_eq!((found.len(), found[1].subject.as_str()), (2, ""));
+        assert_eq!(parse_lines(format!("{A}\x001\0").as_bytes()), None);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use model::id::Sha;
 
-use super::call::{GitCall, argv_with};
+use super::call::{GitCall, argv, argv_with};
 use super::{GitError, SealedRepo};
 
 /// A merge of upstream into the fork, as people made it.
@@ -49,6 +50,19 @@ impl SealedRepo {
         let parse = |bytes| parse_lineage(bytes, range.tip);
         let mut merges = answer.parse(parse, "it is not a list of commits")?;
         Ok(merges.split_off(merges.len().saturating_sub(limit)))
+    }
+
+    /// Place of the commit graph of its own objects.
+    pub fn commit_graph(&self) -> PathBuf {
+        self.path().join("objects/info/commit-graph")
+    }
+
+    /// Writes a commit graph of everything that is reachable from the tips. In long histories a merge is several times faster
+    /// with it, if the repository is [told to believe it](Self::believing_commit_graph).
+    pub async fn write_commit_graph(&self, tips: &[Sha]) -> Result<(), GitError> {
+        let input: String = tips.iter().map(|tip| format!("{tip}\n")).collect();
+        let call = GitCall::new(argv("commit-graph write --no-progress --stdin-commits"));
+        self.git.run(call.within(LINEAGE_LIMIT).reading(input.as_bytes())).await
     }
 }
 

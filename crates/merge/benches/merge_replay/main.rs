@@ -1,15 +1,18 @@
 //! How many conflicts of real forks' merges the resolver resolves, and how often as people did.
 //!
-//! `merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--others]`: the list has public forks and their
+//! `merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--cases FILE] [--others] [--outside]`: the list has public forks and their
 //! merges of upstream (`forks.jsonl` beside this file, unless another is given), the folder their clones. Each fork is judged by a
 //! table that was made without it. Then come the share of forks that keep the promise, the median and the worst fork, and the
-//! sum over all forks last. With `--table` the shipped table is made again; with `--others` git rerere and mergiraf are tried on the
-//! same merges.
+//! sum over all forks last. With `--table` the shipped table is made again; with `--cases` every answer
+//! is written down, a line for each file in conflict; with `--others` git rerere and mergiraf are tried on the
+//! same merges. ConflictBench, where its clone is there, comes last; with `--outside` it alone is measured.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
 
+mod cases;
 mod clone;
+mod conflict_bench;
 mod fit;
 mod load;
 mod others;
@@ -22,8 +25,10 @@ use std::time::Duration;
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::replay::{ReplayScore, replay_merge};
+use merge::resolver::replayed::ReplayedFile;
 use merge::resolver::table::Table;
 
+use cases::CaseFile;
 use load::{Fork, load_forks};
 use others::Tried;
 use train::Lessons;
@@ -41,15 +46,23 @@ struct ReplayArgs {
     list: PathBuf,
     only: Option<String>,
     table: Option<PathBuf>,
+    cases: Option<PathBuf>,
     with_others: bool,
+    is_outside: bool,
 }
 
 fn main() {
     let Some(args) = parse_args() else {
-        println!("merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--others]");
+        println!(
+            "merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--cases FILE] [--others] [--outside]"
+        );
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut cases = CaseFile::create(args.cases.as_deref());
+    if args.is_outside {
+        return runtime.block_on(conflict_bench::measure(&args.clones, &mut cases));
+    }
     let forks = runtime.block_on(load_forks(&args.clones, &args.list, None));
     let lessons = Lessons::gather(&forks);
     if let Some(file) = &args.table {
@@ -65,7 +78,7 @@ fn main() {
     let is_wanted = |fork: &Fork| args.only.as_ref().is_none_or(|only| fork.name.contains(only));
     let mut judged = Vec::new();
     for (at, fork) in forks.iter().enumerate().filter(|(_, fork)| is_wanted(fork)) {
-        let scores = judge_fork(fork, &lessons.table(Some(at)));
+        let scores = judge_fork(fork, &lessons.table(Some(at)), &mut cases);
         let name = format!("{} at {}", fork.name, TRUSTS[USUAL]);
         line(&name, &scores[USUAL], others::median(ours_times(fork)));
         judged.push((fork.name.as_str(), scores));
@@ -79,6 +92,7 @@ fn main() {
         promise(*trust, &scores);
     }
     ratio(&forks);
+    runtime.block_on(conflict_bench::measure(&args.clones, &mut cases));
 }
 
 /// The promise of `--trust`: in nine of ten forks the resolved files agree at that share or more.
@@ -141,19 +155,23 @@ fn parse_args() -> Option<ReplayArgs> {
         list: value("--list").unwrap_or_else(|| own.to_owned()).into(),
         only: value("--only"),
         table: value("--table").map(PathBuf::from),
+        cases: value("--cases").map(PathBuf::from),
         with_others: args.iter().any(|arg| arg == "--others"),
+        is_outside: args.iter().any(|arg| arg == "--outside"),
     })
 }
 
 /// In order, each merge before it is learned from.
-fn judge_fork(fork: &Fork, table: &Table) -> [ReplayScore; TRUSTS.len()] {
+fn judge_fork(fork: &Fork, table: &Table, cases: &mut CaseFile) -> [ReplayScore; TRUSTS.len()] {
     let mut knowledge = Knowledge::default();
     let mut scores = [ReplayScore::default(); TRUSTS.len()];
     for merge in &fork.merges {
         let replayed =
             replay_merge(table, &mut knowledge, &merge.sha, merge.facts.conflicts.clone());
+        cases.add(&fork.name, &replayed);
+        let files: Vec<ReplayedFile> = replayed.iter().map(ReplayedFile::of).collect();
         for (score, trust) in scores.iter_mut().zip(TRUSTS) {
-            score.add(&replayed, TrustThreshold::new(trust).unwrap());
+            score.add(&files, TrustThreshold::new(trust).unwrap());
         }
     }
     scores

@@ -7,7 +7,8 @@ use super::gate::{self, GateRefusal};
 use super::habit::Resolution;
 use super::human::HumanResolution;
 use super::hunk::join;
-use super::scorer::{KnownAnswer, ScoredConflict, WholeFileAnswer};
+use super::scorer::ScoredConflict;
+use super::standing::SAME_FILE;
 
 /// Confidence that an answer needs to be applied, from 0 to 1. At 1 no answer is applied.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -95,55 +96,83 @@ impl fmt::Display for Declined {
     }
 }
 
+/// An answer that may be applied.
+pub struct TriedAnswer<'a> {
+    pub confidence: f64,
+    pub basis: &'a str,
+    source: AnswerSource<'a>,
+}
+
+enum AnswerSource<'a> {
+    /// People's own answer to the same three versions.
+    Known(&'a ResolvedContent),
+    Whole(Resolution),
+    Hunks,
+}
+
+impl TriedAnswer<'_> {
+    /// Content that it gives, unless the gate rejects that.
+    pub fn content(
+        &self,
+        conflict: &FileConflict,
+        scored: &ScoredConflict,
+    ) -> Result<ResolvedContent, GateRefusal> {
+        let content = match self.source {
+            AnswerSource::Known(content) => content.clone(),
+            AnswerSource::Whole(choice) => ResolvedContent::Whole(choice),
+            AnswerSource::Hunks => {
+                ResolvedContent::Text(join(&conflict.pieces, best_texts(scored)))
+            }
+        };
+        // A whole version of one side needs no check: its authors committed it.
+        if let ResolvedContent::Text(text) = &content {
+            gate::judge(conflict, text)?;
+        }
+        Ok(content)
+    }
+}
+
+/// Answers in the order in which they are tried: a known one first, then by confidence.
+pub fn answers(scored: &ScoredConflict) -> Vec<TriedAnswer<'_>> {
+    let whole = scored.whole.as_ref().map(|answer| TriedAnswer {
+        confidence: answer.confidence,
+        basis: &answer.basis,
+        source: AnswerSource::Whole(answer.choice),
+    });
+    let by_hunks = scored.by_hunks.as_ref().map(|answer| TriedAnswer {
+        confidence: answer.confidence,
+        basis: &answer.basis,
+        source: AnswerSource::Hunks,
+    });
+    let mut found: Vec<TriedAnswer<'_>> = whole.into_iter().chain(by_hunks).collect();
+    found.sort_by(|one, other| other.confidence.total_cmp(&one.confidence));
+    let known = scored.known.as_ref().map(|answer| TriedAnswer {
+        confidence: answer.confidence,
+        basis: SAME_FILE,
+        source: AnswerSource::Known(&answer.content),
+    });
+    known.into_iter().chain(found).collect()
+}
+
 /// Decides whether and how a conflict is resolved.
 pub fn decide(
     conflict: &FileConflict,
     scored: &ScoredConflict,
     trust: TrustThreshold,
 ) -> Result<ResolverDecision, Declined> {
-    if let Some(decision) = known_outcome(conflict, scored, trust) {
-        return Ok(decision);
-    }
-    let mut options: Vec<(f64, Option<&WholeFileAnswer>)> = Vec::new();
-    options.extend(scored.whole.as_ref().map(|whole| (whole.confidence, Some(whole))));
-    options.extend(scored.by_hunks.as_ref().map(|by_hunks| (by_hunks.confidence, None)));
-    options.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let Some(&(surest, _)) = options.first() else { return Err(Declined::NoAnswer) };
-    let mut declined = Declined::NotTrusted { confidence: surest };
-    for (confidence, whole) in options {
-        if !trust.allows(confidence) {
-            break;
-        }
-        let outcome = match whole {
-            Some(whole) => ResolvedContent::Whole(whole.choice),
-            None => ResolvedContent::Text(join(&conflict.pieces, best_texts(scored))),
-        };
-        // A whole version of one side needs no check: its authors committed it.
-        let checked = match &outcome {
-            ResolvedContent::Whole(_) => Ok(()),
-            ResolvedContent::Text(text) => gate::judge(conflict, text),
-        };
-        match checked {
-            Ok(()) => return Ok(ResolverDecision { outcome, confidence }),
+    let answers = answers(scored);
+    let surest = answers.iter().map(|answer| answer.confidence).reduce(f64::max);
+    let Some(confidence) = surest else { return Err(Declined::NoAnswer) };
+    let mut declined = Declined::NotTrusted { confidence };
+    for answer in answers.iter().filter(|answer| trust.allows(answer.confidence)) {
+        match answer.content(conflict, scored) {
+            Ok(outcome) => {
+                return Ok(ResolverDecision { outcome, confidence: answer.confidence });
+            }
             Err(refusal) => declined = Declined::Refused(refusal),
         }
     }
     Err(declined)
-}
-
-/// People's own answer to the same three versions, if it is trusted.
-fn known_outcome(
-    conflict: &FileConflict,
-    scored: &ScoredConflict,
-    trust: TrustThreshold,
-) -> Option<ResolverDecision> {
-    let KnownAnswer { content, confidence, .. } = scored.known.as_ref()?;
-    let is_sound = match content {
-        ResolvedContent::Whole(_) => true,
-        ResolvedContent::Text(text) => gate::judge(conflict, text).is_ok(),
-    };
-    let decision = ResolverDecision { outcome: content.clone(), confidence: *confidence };
-    (trust.allows(*confidence) && is_sound).then_some(decision)
 }
 
 /// Best answer for each hunk.

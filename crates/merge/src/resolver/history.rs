@@ -11,6 +11,7 @@ use super::answer_class::ResolveStrategy;
 use super::decide::TrustThreshold;
 use super::knowledge::Knowledge;
 use super::replay::{CONFLICTS_CAP, ReplayScore, observe_merge, replay_merge};
+use super::replayed::{ReplayedFile, ReplayedMerge};
 use super::table::Table;
 
 /// Most merges that are read, newest first. Older ones say little: people and code have changed since.
@@ -31,9 +32,9 @@ pub struct Learned {
     /// Merges whose result is one side, without even the changes that git could merge. Such a merge decides about all
     /// conflicts at once, so nothing is learned from it.
     pub one_sided: usize,
-    /// Conflicts that would have been resolved at the usual threshold, each with the knowledge from before it.
+    /// Results of the newest merges, oldest first, each with the knowledge from before it.
     #[serde(default)]
-    pub past: ReplayScore,
+    pub replayed: Vec<ReplayedMerge>,
     pub knowledge: Knowledge,
 }
 
@@ -44,37 +45,27 @@ pub struct Skipped {
     pub why: String,
 }
 
-/// Result of replaying a past merge.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReplayedMerge {
-    pub merge: Sha,
-    pub conflicts: usize,
-    /// Conflicts that the resolver would have resolved, and those that it would have resolved as people did. Zero if the
-    /// merge has too many conflicts to replay.
-    pub score: ReplayScore,
-    pub merge_ms: u64,
-    #[serde(alias = "ladder_ms")]
-    pub resolver_ms: u64,
-}
-
-/// Learns from all merges that were not read yet. `kept` is used if all its merges are reachable from the range.
+/// Learns from all merges that were not read yet. What was learned before is used if all its merges are reachable from the
+/// range. `learned` holds what was learned so far, also if it is interrupted.
 pub async fn learn(
     repo: &SealedRepo,
     range: LineageRange<'_>,
-    kept: Option<Learned>,
-    mut watch: impl FnMut(MergesRead),
-) -> Result<Learned, GitError> {
+    learned: &mut Learned,
+    mut watch: impl FnMut(MergesRead, &Learned),
+) -> Result<(), GitError> {
     let all = repo.past_merges(range, usize::MAX).await?;
-    let mut learned = kept.filter(|kept| kept.is_of(&all)).unwrap_or_else(Learned::fresh);
+    if !learned.is_of(&all) {
+        *learned = Learned::fresh();
+    }
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
     let newest = all.len().saturating_sub(MERGES_CAP);
     let new = |merge: &&PastMerge| !seen.contains(&merge.sha);
     let new: Vec<&PastMerge> = all.iter().skip(newest).filter(new).collect();
     for (read, merge) in new.iter().enumerate() {
-        watch(MergesRead { read, of: new.len() });
-        learned.take(repo, merge, None).await?;
+        watch(MergesRead { read, of: new.len() }, learned);
+        learned.take(repo, merge).await?;
     }
-    Ok(learned)
+    Ok(())
 }
 
 /// Learns from one merge, wherever it is: a program that replays merges in order names each after it was scored.
@@ -86,7 +77,7 @@ pub async fn teach(
     let kept = kept.filter(|kept| kept.maker == maker());
     let mut learned = kept.unwrap_or_else(Learned::fresh);
     if !learned.seen.contains(&merge.sha) {
-        learned.take(repo, merge, None).await?;
+        learned.take(repo, merge).await?;
     }
     if !learned.taught.contains(&merge.sha) {
         learned.taught.push(merge.sha.clone());
@@ -99,23 +90,6 @@ pub async fn teach(
 pub struct MergesRead {
     pub read: usize,
     pub of: usize,
-}
-
-/// Replays the newest merges in order, each with the knowledge from before it.
-pub async fn replay(
-    repo: &SealedRepo,
-    range: LineageRange<'_>,
-    trust: TrustThreshold,
-    mut watch: impl FnMut(MergesRead),
-) -> Result<(Learned, Vec<ReplayedMerge>), GitError> {
-    let all = repo.past_merges(range, MERGES_CAP).await?;
-    let mut learned = Learned::fresh();
-    let mut tried = Vec::new();
-    for (read, merge) in all.iter().enumerate() {
-        watch(MergesRead { read, of: all.len() });
-        tried.extend(learned.take(repo, merge, Some(trust)).await?);
-    }
-    Ok((learned, tried))
 }
 
 impl Learned {
@@ -135,28 +109,29 @@ impl Learned {
         self.maker == maker() && self.seen.iter().all(counts)
     }
 
+    /// Conflicts that would have been resolved at a threshold, each with the knowledge from before it.
+    pub fn past(&self, trust: TrustThreshold) -> ReplayScore {
+        self.replayed.iter().fold(ReplayScore::default(), |sum, one| sum.plus(one.score(trust)))
+    }
+
     /// Learns from one merge. A merge with missing objects (a partial clone) is skipped.
-    async fn take(
-        &mut self,
-        repo: &SealedRepo,
-        merge: &PastMerge,
-        trust: Option<TrustThreshold>,
-    ) -> Result<Option<ReplayedMerge>, GitError> {
+    async fn take(&mut self, repo: &SealedRepo, merge: &PastMerge) -> Result<(), GitError> {
+        let observed = observe_merge(repo, merge).await;
+        if let Err(error @ (GitError::Cancelled { .. } | GitError::Start { .. })) = observed {
+            return Err(error);
+        }
         self.seen.push(merge.sha.clone());
-        let facts = match observe_merge(repo, merge).await {
+        let facts = match observed {
             Ok(facts) => facts,
-            Err(error @ (GitError::Cancelled { .. } | GitError::Start { .. })) => {
-                return Err(error);
-            }
             Err(error) => {
                 let why = error.reason();
                 self.skipped.push(Skipped { merge: merge.sha.clone(), why });
-                return Ok(None);
+                return Ok(());
             }
         };
         if facts.is_one_sided {
             self.one_sided += 1;
-            return Ok(None);
+            return Ok(());
         }
         if facts.conflict_count > CONFLICTS_CAP {
             let why = format!("{} conflicts are too many to replay", facts.conflict_count);
@@ -166,20 +141,16 @@ impl Learned {
         let table = Table::shipped();
         let replayed = replay_merge(table, &mut self.knowledge, &merge.sha, facts.conflicts);
         let resolver_time = facts.read_time + started.elapsed();
-        if !replayed.is_empty() {
-            self.past.add(&replayed, TrustThreshold::DEFAULT);
-        }
-        let mut score = ReplayScore::default();
-        if let Some(trust) = trust.filter(|_| facts.conflict_count > 0) {
-            score.add(&replayed, trust);
-        }
-        Ok(Some(ReplayedMerge {
+        self.replayed.push(ReplayedMerge {
             merge: merge.sha.clone(),
             conflicts: facts.conflict_count,
-            score,
+            files: replayed.iter().map(ReplayedFile::of).collect(),
             merge_ms: millis(facts.merge_time),
             resolver_ms: millis(resolver_time),
-        }))
+        });
+        let old = self.replayed.len().saturating_sub(MERGES_CAP);
+        self.replayed.drain(..old);
+        Ok(())
     }
 }
 
@@ -187,7 +158,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-const SHAPE: u32 = 5;
+const SHAPE: u32 = 6;
 
 /// Identifies strategies and table: other versions may answer differently.
 fn maker() -> String {

@@ -10,7 +10,7 @@
 //!   for each open conflict; [`touch`] adds the commits of both sides to the briefs
 //! - [`human`] reads people's resolution of a past conflict, [`knowledge`] learns from it, [`record`] holds the measured
 //!   precision of each answer class, [`table`] the shipped values
-//! - [`replay`] tries the resolver on one past merge, [`history`] on all merges of a fork
+//! - [`replay`] tries the resolver on one past merge, [`history`] on all merges of a fork; [`replayed`] holds the results
 
 pub mod analysis;
 pub mod answer_class;
@@ -28,6 +28,7 @@ pub mod nearby;
 pub mod receipt;
 pub mod record;
 pub mod replay;
+pub mod replayed;
 pub mod resolve;
 pub mod rule;
 pub mod scorer;

@@ -8,9 +8,10 @@ use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
 use super::conflict::{FILE_CAP, FileConflict, list_conflicts, read_contents};
-use super::decide::{TrustThreshold, agrees, decide};
+use super::decide::TrustThreshold;
 use super::human::HumanResolution;
 use super::knowledge::{Knowledge, ReplayedConflict};
+use super::replayed::ReplayedFile;
 use super::scorer::{ScoredConflict, Scorer};
 use super::table::Table;
 
@@ -140,18 +141,18 @@ pub struct ReplayScore {
 }
 
 impl ReplayScore {
-    pub fn add(&mut self, replayed: &[ReplayedConflict], trust: TrustThreshold) {
+    pub fn add(&mut self, files: &[ReplayedFile], trust: TrustThreshold) {
         self.merges += 1;
-        self.files += replayed.len();
+        self.files += files.len();
+        let applied = files.iter().filter_map(|file| file.answer(trust));
         let (mut done, mut agreed) = (0, 0);
-        for ReplayedConflict { conflict, human, scored } in replayed {
-            let Ok(decision) = decide(conflict, scored, trust) else { continue };
+        for answer in applied {
             done += 1;
-            agreed += usize::from(agrees(conflict, scored, human, &decision.outcome));
+            agreed += usize::from(answer.agreed());
         }
         self.files_resolved += done;
         self.files_agreed += agreed;
-        if done == replayed.len() && !replayed.is_empty() {
+        if done == files.len() && !files.is_empty() {
             self.merges_resolved += 1;
             self.merges_agreed += usize::from(agreed == done);
         }

@@ -1,15 +1,17 @@
 //! The resolver on real repositories: resolved conflicts, open conflicts, receipts and briefs.
 
 use host::git::LineageRange;
+use host::signal::{Cancel, CancelReason};
 use merge::clean::ConflictKind;
 use merge::path::TreePath;
 use merge::resolver::answer_class::ResolveStrategy;
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::habit::Resolution;
-use merge::resolver::history::{Learned, learn, replay};
+use merge::resolver::history::{Learned, MergesRead, learn};
 use merge::resolver::hunk::Side;
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::receipt::FileAction;
+use merge::resolver::replayed::ReplayedMerge;
 use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
 use merge::resolver::touch::add_touches;
 use merge::resolver::{
@@ -35,9 +37,15 @@ pub(crate) async fn resolve_at(world: &World, trust: f64) -> ResolvedMerge {
 }
 
 pub(crate) async fn learned(world: &World) -> Learned {
+    learned_from(world, Learned::default()).await
+}
+
+/// Learns on, from what was learned before.
+async fn learned_from(world: &World, mut learned: Learned) -> Learned {
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
     let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
-    learn(&world.sealed().await, range, None, |_| {}).await.unwrap()
+    learn(&world.sealed().await, range, &mut learned, |_, _| {}).await.unwrap();
+    learned
 }
 
 pub(crate) async fn read(world: &World, resolved: &ResolvedMerge, path: &str) -> Option<String> {
@@ -156,19 +164,16 @@ async fn what_was_learned_is_kept_and_brought_up_to_date() {
     let first = learned(&world).await;
     world.write(UPSTREAM, "a", "3\n");
     people_merge(&world, &[("a", Some("fork 3\n"))]);
-    let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
-    let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
-    let sealed = world.sealed().await;
     let text = serde_json::to_string(&first).unwrap();
     let kept = serde_json::from_str(&text).unwrap();
-    let second = learn(&sealed, range, Some(kept), |_| {}).await.unwrap();
+    let second = learned_from(&world, kept).await;
     assert_eq!((first.seen.len(), second.seen.len()), (1, 2));
-    assert_eq!(second, learn(&sealed, range, None, |_| {}).await.unwrap());
+    let anew = learned(&world).await;
+    assert_eq!((&second.seen, &second.knowledge), (&anew.seen, &anew.knowledge));
+    assert_eq!(second.replayed[0], first.replayed[0], "a merge is replayed once");
     // A merge that was taken back must not be remembered.
     world.on(FORK).git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    let tip = world.sha(FORK);
-    let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
-    let third = learn(&sealed, range, Some(second), |_| {}).await.unwrap();
+    let third = learned_from(&world, second).await;
     assert_eq!(third.seen, first.seen);
 }
 
@@ -182,14 +187,56 @@ async fn a_replay_looks_at_no_merge_before_its_time() {
     people_merge(&world, &[]);
     let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
     let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
-    let mut watched = 0;
-    let (learned, tried) =
-        replay(&world.sealed().await, range, TrustThreshold::new(0.6).unwrap(), |_| watched += 1)
-            .await
-            .unwrap();
+    let (mut watched, mut learned) = (0, Learned::default());
+    let sealed = world.sealed().await;
+    learn(&sealed, range, &mut learned, |_, _| watched += 1).await.unwrap();
+    let tried = &learned.replayed;
     assert_eq!((tried.len(), watched, learned.seen.len()), (2, 2, 2));
-    assert_eq!((tried[0].conflicts, tried[0].score.merges_agreed), (1, 1), "{tried:?}");
-    assert_eq!((tried[1].conflicts, tried[1].score.merges), (0, 0));
+    let score = |merge: &ReplayedMerge| merge.score(TrustThreshold::new(0.6).unwrap());
+    assert_eq!((tried[0].conflicts, score(&tried[0]).merges_agreed), (1, 1), "{tried:?}");
+    assert_eq!((tried[1].conflicts, score(&tried[1]).merges), (0, 0));
+}
+
+#[tokio::test]
+async fn an_answer_that_people_did_not_give_is_kept_with_both_versions() {
+    let world = World::new(&[("a", "1\n2\n3\n"), ("gone", "1\n")]);
+    world.write(FORK, "a", "1\nfork\n3\n");
+    world.remove(FORK, "gone");
+    world.write(UPSTREAM, "a", "1\n2 upstream\n3\n");
+    world.write(UPSTREAM, "gone", "2\n");
+    people_merge(&world, &[("a", Some("1\ntheir own\n3\n")), ("gone", Some("2\n"))]);
+    let learned = learned(&world).await;
+    let anyhow = TrustThreshold::new(0.0).unwrap();
+    let files = &learned.replayed[0].files;
+    let otherwise = |at: usize| files[at].answer(anyhow).unwrap().otherwise.clone().unwrap();
+    assert_eq!(files[1].path.to_string(), "gone");
+    let deleted = otherwise(1);
+    assert_eq!((deleted.resolver, deleted.people), (Resolution::Absent, Resolution::Theirs));
+    assert_eq!(otherwise(0).people, Resolution::Other);
+    assert_eq!(learned.past(anyhow).files_agreed, 0);
+}
+
+#[tokio::test]
+async fn what_was_learned_before_an_interruption_is_kept() {
+    let world = World::new(&[("a", "1\n")]);
+    world.write(FORK, "a", "fork\n");
+    for round in 2..5 {
+        world.write(UPSTREAM, "a", format!("{round}\n"));
+        people_merge(&world, &[("a", Some(&format!("fork {round}\n")))]);
+    }
+    let (tip, upstream) = (world.sha(FORK), world.sha(UPSTREAM));
+    let range = LineageRange { tip: &tip, siblings: &[], upstream: &upstream };
+    let (cancel, mut half) = (Cancel::new(), Learned::default());
+    let sealed = world.sealed().await.cancelled_by(cancel.clone());
+    let stop = |merges: MergesRead, _: &Learned| {
+        if merges.read == 2 {
+            cancel.cancel(CancelReason::Asked("enough".into()));
+        }
+    };
+    learn(&sealed, range, &mut half, stop).await.unwrap_err();
+    assert_eq!((half.seen.len(), half.replayed.len()), (2, 2));
+    let (whole, anew) = (learned_from(&world, half).await, learned(&world).await);
+    assert_eq!((whole.seen, whole.knowledge), (anew.seen, anew.knowledge));
 }
 
 /// A merge with `-s ours` decides about all of upstream's work at once.

@@ -62,7 +62,8 @@ async fn a_merge_that_was_taught_counts_wherever_it_is() {
     assert_eq!(teach(&sealed, &merge, Some(taught.clone())).await.unwrap(), taught);
     let side = world.sha("side");
     let range = LineageRange { tip: &side, siblings: &[], upstream: &theirs };
-    let learned = learn(&sealed, range, Some(taught.clone()), |_| {}).await.unwrap();
+    let mut learned = taught.clone();
+    learn(&sealed, range, &mut learned, |_, _| {}).await.unwrap();
     assert_eq!(learned, taught, "the merge is not below this tip, and is kept");
 }
 
@@ -88,7 +89,8 @@ async fn merged_twice(rounds: usize) -> (World, Learned) {
     let (tip, upstream) = (world.sha("release"), world.sha(UPSTREAM));
     let siblings = [world.sha(FORK)];
     let range = LineageRange { tip: &tip, siblings: &siblings, upstream: &upstream };
-    let learned = learn(&world.sealed().await, range, None, |_| {}).await.unwrap();
+    let mut learned = Learned::default();
+    learn(&world.sealed().await, range, &mut learned, |_, _| {}).await.unwrap();
     (world, learned)
 }
 
