@@ -94,7 +94,7 @@ fn otherwise(report: &ReplayReport) -> Markup {
     html! {
         h2 { "Resolved otherwise than people did: " (counted(found.len(), "file")) }
         @if found.is_empty() {
-            p { "None. Everything that was resolved is what people committed." }
+            p { (none_differs(report)) }
         }
         @for (row, file, otherwise) in found {
             section.file {
@@ -113,6 +113,14 @@ fn otherwise(report: &ReplayReport) -> Markup {
                 }
             }
         }
+    }
+}
+
+fn none_differs(report: &ReplayReport) -> &'static str {
+    if report.summary.score.files_resolved == 0 {
+        "None, because no file was resolved without an agent."
+    } else {
+        "None. Everything that was resolved is what people committed."
     }
 }
 
@@ -174,11 +182,11 @@ fn merges(report: &ReplayReport) -> Markup {
                         tr {
                             td { (mark(ReplayOutcome::of(row))) }
                             td.day { (row.date.as_deref().unwrap_or_default()) }
-                            td { code { (row.merge.short()) } }
+                            td.id { code { (row.merge.short()) } }
                             td { (row.subject) (files(row)) }
-                            td.number { (row.conflicts) }
-                            td.number { (row.score.files_resolved) }
-                            td.number { (row.score.files_agreed) }
+                            td.number data-name="in conflict" { (row.conflicts) }
+                            td.number data-name="resolved" { (row.score.files_resolved) }
+                            td.number data-name="as people did" { (row.score.files_agreed) }
                         }
                     }
                 }
@@ -229,5 +237,17 @@ mod tests {
         assert!(first.contains("kept the fork's version"), "{page}");
         assert_eq!(second.matches("<tr>").count(), 1 + report.merges.len());
         assert!(page.contains("org/upstream into org/fork"), "{page}");
+    }
+
+    #[test]
+    fn a_replay_that_resolved_nothing_does_not_boast() {
+        let mut report = replayed();
+        report.merges.iter_mut().flat_map(|row| &mut row.files).for_each(|file| {
+            file.otherwise = None;
+        });
+        assert!(render_html(&report).contains("is what people committed"));
+        report.summary.score.files_resolved = 0;
+        let page = render_html(&report);
+        assert!(page.contains("no file was resolved") && !page.contains("is what people"));
     }
 }
