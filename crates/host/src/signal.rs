@@ -107,21 +107,51 @@ pub struct SignalError {
 /// Returns a [`Cancel`] that fires on SIGTERM, SIGINT or SIGHUP. From then on these signals no longer end the
 /// process by themselves. Must be called inside a tokio runtime.
 pub fn cancel_on_signals() -> Result<Cancel, SignalError> {
-    let listen = |kind| signal(kind).map_err(|source| SignalError { source });
+    let cancel = cancel_on_stop_signals()?;
+    let (mut hang_ups, fired) = (HangUps::listen()?, cancel.clone());
+    tokio::spawn(async move {
+        hang_ups.next().await;
+        fired.cancel(CancelReason::Signal(StopSignal::HangUp));
+    });
+    Ok(cancel)
+}
+
+/// Returns a [`Cancel`] that fires on SIGTERM or SIGINT, for a program to which SIGHUP means something else.
+pub fn cancel_on_stop_signals() -> Result<Cancel, SignalError> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
-    let mut hang_up = listen(SignalKind::hangup())?;
     let cancel = Cancel::new();
     let fired = cancel.clone();
     tokio::spawn(async move {
         let which = tokio::select! {
             _ = interrupt.recv() => StopSignal::Interrupt,
             _ = terminate.recv() => StopSignal::Terminate,
-            _ = hang_up.recv() => StopSignal::HangUp,
         };
         fired.cancel(CancelReason::Signal(which));
     });
     Ok(cancel)
+}
+
+/// SIGHUP as a request, such as to read a configuration again. It no longer ends the process.
+#[derive(Debug)]
+pub struct HangUps(tokio::signal::unix::Signal);
+
+impl HangUps {
+    /// Must be called inside a tokio runtime.
+    pub fn listen() -> Result<Self, SignalError> {
+        listen(SignalKind::hangup()).map(Self)
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn listen(kind: SignalKind) -> Result<tokio::signal::unix::Signal, SignalError> {
+    signal(kind).map_err(|source| SignalError { source })
 }
 
 #[cfg(test)]

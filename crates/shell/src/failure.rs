@@ -3,10 +3,16 @@
 use std::error::Error;
 use std::fmt;
 
+use engine::agent_run::AgentRunError;
+use engine::launch::LaunchError;
+use engine::run::RunError;
 use forge::ForgeError;
+use host::chain::ChainFileError;
 use host::git::GitError;
+use host::lock::LockError;
 use jiff::Timestamp;
 use model::exit::{BottleExit, ExitStatus};
+use run_store::StoreError;
 
 /// An error with its exit status, and perhaps with a remedy for the user.
 #[derive(Debug)]
@@ -60,6 +66,18 @@ impl<S> Failure<S> {
         forge || git || self.cause.is::<Transient>()
     }
 
+    /// Returns whether another process holds a lock that was needed. It ends without any change here.
+    pub fn is_held(&self) -> bool {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.cause);
+        while let Some(error) = cause {
+            if is_held(error) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// The time at which a forge that limits its callers answers again.
     pub fn retry_after(&self) -> Option<Timestamp> {
         match self.forge() {
@@ -87,6 +105,11 @@ impl Failure<BottleExit> {
         Self::new(BottleExit::NotFound, message)
     }
 
+    /// Another process has the bottle's lock.
+    pub fn held(message: impl Into<String>) -> Self {
+        Self::of(BottleExit::NotFound, Held(message.into()))
+    }
+
     /// The same failure where an agent's status was expected: 125 tells a script that the failure is not the agent's.
     #[must_use]
     pub fn headless(self) -> Self {
@@ -94,10 +117,37 @@ impl Failure<BottleExit> {
     }
 }
 
+/// Returns whether this error is about a lock of another process. Errors that pass another one through do not name it as
+/// their source, so each of them is looked into.
+fn is_held(error: &(dyn Error + 'static)) -> bool {
+    let of_log = |error: &StoreError| matches!(error, StoreError::Log(ChainFileError::Busy { .. }));
+    let of_launch =
+        |error: &LaunchError| matches!(error, LaunchError::Lock(LockError::Held { .. }));
+    if let Some(error) = error.downcast_ref::<RunError>() {
+        return match error {
+            RunError::Store(error) => of_log(error),
+            RunError::Launch(error) | RunError::Agent(AgentRunError::Launch(error)) => {
+                of_launch(error)
+            }
+            _ => false,
+        };
+    }
+    error.is::<Held>()
+        || matches!(error.downcast_ref(), Some(LockError::Held { .. }))
+        || matches!(error.downcast_ref(), Some(ChainFileError::Busy { .. }))
+        || error.downcast_ref().is_some_and(of_log)
+        || error.downcast_ref().is_some_and(of_launch)
+}
+
 /// A message about a condition that is likely to pass.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Transient(String);
+
+/// A message about a lock that another process holds.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Held(String);
 
 impl<S> fmt::Display for Failure<S> {
     /// The whole chain in one line, without causes that repeat the line above them.
@@ -159,6 +209,17 @@ mod tests {
         assert!(Failure::<ForkliftExit>::transient("the network is gone").is_transient());
         let wrong = Failure::<ForkliftExit>::usage("no such branch");
         assert!(!wrong.is_transient() && wrong.retry_after().is_none());
+    }
+
+    #[test]
+    fn a_lock_that_another_process_holds_is_known_behind_other_errors() {
+        let busy = || StoreError::from(ChainFileError::Busy { path: "operations.jsonl".into() });
+        assert!(Failure::of(ForkliftExit::Machine, busy()).is_held());
+        assert!(Failure::of(ForkliftExit::Machine, RunError::from(busy())).is_held());
+        let held = LockError::Held { path: "lock".into(), holder: None };
+        assert!(Failure::of(ForkliftExit::Machine, held).is_held());
+        assert!(Failure::held("the bottle 'a' is in use").is_held());
+        assert!(!Failure::<ForkliftExit>::transient("the network is gone").is_held());
     }
 
     fn limited(until: Option<Timestamp>) -> ForgeError {

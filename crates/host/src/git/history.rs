@@ -39,7 +39,8 @@ pub struct CommitLine {
 }
 
 const FIELDS: usize = 7;
-/// Fields end with NUL, which no part of a commit can contain.
+/// Fields end with NUL, which no part of a commit can contain. The same holds for [`FORMAT`].
+const MESSAGE_FORMAT: &str = "--format=tformat:%H%x00%B";
 const FORMAT: &str = "--format=tformat:%H%x00%P%x00%an%x00%ae%x00%cn%x00%ce%x00%s";
 
 impl SealedRepo {
@@ -80,9 +81,40 @@ fn parse_lines(bytes: &[u8]) -> Option<Vec<CommitLine>> {
     lines.iter().map(line).collect::<Option<_>>().filter(|_| rest.is_empty())
 }
 
+impl SealedRepo {
+    /// Lists the whole messages of the commits that [`Self::new_commits`] lists.
+    pub async fn new_messages(
+        &self,
+        tip: &Sha,
+        exclude: &[Sha],
+        limit: usize,
+    ) -> Result<Vec<(Sha, String)>, GitError> {
+        let argv = argv_log(MESSAGE_FORMAT, tip, exclude, limit);
+        let answer = self.git.query(argv).await?;
+        parse_messages(&answer.stdout).map_err(|problem| answer.unreadable(problem))
+    }
+}
+
+fn parse_messages(bytes: &[u8]) -> Result<Vec<(Sha, String)>, String> {
+    let fields = nul_fields(bytes).ok_or("it ends too early")?;
+    let (pairs, rest) = fields.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err("a message without its commit".to_owned());
+    }
+    let parse = |[sha, message]: &[&[u8]; 2]| {
+        let sha = Sha::parse(&String::from_utf8_lossy(sha)).map_err(|error| error.to_string())?;
+        Ok((sha, String::from_utf8_lossy(message).into_owned()))
+    };
+    pairs.iter().map(parse).collect()
+}
+
 fn argv_new_commits(tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
+    argv_log(FORMAT, tip, exclude, limit)
+}
+
+fn argv_log(format: &str, tip: &Sha, exclude: &[Sha], limit: usize) -> Vec<OsString> {
     let words = "log -z --no-patch --no-color --topo-order --encoding=UTF-8";
-    let values = [FORMAT, &format!("--max-count={limit}"), "--end-of-options", tip.as_str()];
+    let values = [format, &format!("--max-count={limit}"), "--end-of-options", tip.as_str()];
     let values = values.map(str::to_owned).into_iter().chain(excluded(exclude));
     argv_with(words, values.chain(["--".to_owned()]))
 }
@@ -153,6 +185,14 @@ mod tests {
         assert_eq!((found[0].seconds, found[0].subject.as_str()), (1_700_000_000, "merge: one"));
         assert_eq!((found.len(), found[1].subject.as_str()), (2, ""));
         assert_eq!(parse_lines(format!("{A}\x001\0").as_bytes()), None);
+=======
+    fn messages_are_read_whole() {
+        let text = format!("{A}\0subject\n\nCloses #3\n\0{B}\0\0");
+        let messages = parse_messages(text.as_bytes()).unwrap();
+        assert_eq!(messages.len(), 2);
+        assert_eq!(messages[0].1, "subject\n\nCloses #3\n");
+        assert_eq!(messages[1].1, "");
+        assert!(parse_messages(format!("{A}\0").as_bytes()).is_err());
     }
 
     #[test]
