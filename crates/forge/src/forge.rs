@@ -21,7 +21,7 @@ use crate::once;
 use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::rules::link::choose_pull_for_issue;
-use crate::thread::{Account, Comment, Issue, Numbering, Thread, ThreadState};
+use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread, ThreadState};
 use crate::webhook::{NewWebhook, Webhook};
 
 /// Variable that allows tokens over plain HTTP, for every product.
@@ -229,9 +229,29 @@ impl Forge {
         Ok(comments)
     }
 
+    /// Reads the comments of the conversation alone: an issue has no reviews, and asking for them is a request.
+    pub async fn read_plain_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
+        each!(self, forge => forge.plain_comments(thread).await)
+    }
+
+    /// Reads the comments of reviews alone, where they are separate.
+    pub async fn read_review_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
+        each!(self, forge => forge.review_comments(thread).await)
+    }
+
+    /// Reads who set which label and who assigned whom on an issue, oldest first.
+    pub async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>> {
+        each!(self, forge => forge.issue_events(number).await)
+    }
+
     /// Comments on an issue or a pull request, once, like [`Self::create_pull`].
     pub async fn post_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
         each!(self, forge => once::post_comment(forge, thread, body).await)
+    }
+
+    /// Replaces the text of a comment of the token's own account.
+    pub async fn edit_comment(&self, thread: Thread, id: u64, body: &str) -> ForgeResult<()> {
+        each!(self, forge => forge.edit_comment(thread, id, body).await)
     }
 
     /// Replaces the text of an issue or a pull request, and nothing else.

@@ -45,8 +45,13 @@ pub use http::{HttpPool, RetryPolicy};
 pub use kind::ForgeKind;
 pub use pull::{NewPull, PullRequest};
 pub use pull_text::write_pull_text;
-pub use rules::link::closes_issue;
+pub use rules::link::{closes_issue, find_foreign_actions};
 pub use rules::scope::{BODY_MAX_BYTES, RefusalReason, Scope, ThreadKind, WriteRefusal};
 pub use scoped::{ScopedForge, WriteOutcome};
-pub use thread::{Account, Comment, CommentKind, Issue, Numbering, Thread, ThreadState};
-pub use webhook::{DeliveryError, DeliverySubject, NewWebhook, Webhook, WebhookDelivery};
+pub use thread::{
+    Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, ReviewVerdict,
+    Thread, ThreadState, text_digest,
+};
+pub use webhook::{
+    DeliveredText, DeliveryError, DeliverySubject, NewWebhook, Webhook, WebhookDelivery,
+};

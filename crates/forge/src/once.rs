@@ -137,6 +137,7 @@ mod tests {
             author: "bot1".to_owned(),
             body: "hello".to_owned(),
             created_at: Some(posted),
+            verdict: None,
         };
         assert!(may_be(&comment, "hello\n", posted));
         assert!(!may_be(&comment, "hello there", posted));

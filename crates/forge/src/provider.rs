@@ -5,7 +5,7 @@ use model::id::BranchName;
 use crate::error::ForgeResult;
 use crate::http::RetryPolicy;
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, Numbering, Thread};
+use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 
 /// One repository on one forge.
@@ -48,8 +48,14 @@ pub(crate) trait ForgeProvider: Sync {
     /// Lists comments of reviews, where these are separate; none for an issue.
     async fn review_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>>;
 
+    /// Lists who set which label and who assigned whom on an issue, oldest first.
+    async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>>;
+
     /// Sends one request for a comment.
     async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment>;
+
+    /// Replaces the text of a comment of the conversation.
+    async fn edit_comment(&self, thread: Thread, id: u64, body: &str) -> ForgeResult<()>;
 
     /// Replaces the text of a thread, and nothing else.
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()>;

@@ -29,6 +29,9 @@ pub struct PullRequest {
     pub author: String,
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
+    /// Number of comments in the conversation, where the forge reports it.
+    #[serde(skip)]
+    pub comments: Option<u64>,
 }
 
 /// Changes to a pull request; absent fields stay.

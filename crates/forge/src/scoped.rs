@@ -81,13 +81,17 @@ impl ScopedForge {
         }
     }
 
+    /// Replaces the text of a thread, and returns the text as it was sent.
     pub async fn update_description(
         &self,
         thread: Thread,
         body: &str,
-    ) -> ForgeResult<WriteOutcome<()>> {
+    ) -> ForgeResult<WriteOutcome<String>> {
         match self.judge("update description", thread, body) {
-            Ok(text) => Ok(WriteOutcome::Done(self.forge.update_description(thread, &text).await?)),
+            Ok(text) => {
+                self.forge.update_description(thread, &text).await?;
+                Ok(WriteOutcome::Done(text))
+            }
             Err(refusal) => Ok(WriteOutcome::Refused(refusal)),
         }
     }

@@ -1,6 +1,7 @@
 //! Issues and comments, the same for every forge. Pull requests are in `pull`.
 
 use jiff::Timestamp;
+use model::digest::sha256;
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -15,6 +16,14 @@ pub struct Issue {
     pub author: String,
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
+    /// Number of comments, where the forge reports it.
+    #[serde(skip)]
+    pub comments: Option<u64>,
+}
+
+/// Digest of a text on a forge, which may change its line breaks and the space around it.
+pub fn text_digest(text: &str) -> String {
+    sha256(text.replace("\r\n", "\n").trim().as_bytes())
 }
 
 /// An issue or a pull request. On some forges the two are numbered separately, so the number alone names neither.
@@ -55,6 +64,18 @@ pub struct Comment {
     pub body: String,
     /// Time, where the forge reports it.
     pub created_at: Option<Timestamp>,
+    /// Verdict of the review that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ReviewVerdict>,
+}
+
+/// Verdict of a review that is submitted and not dismissed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReviewVerdict {
+    Approved,
+    ChangesRequested,
+    Commented,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,7 +89,25 @@ pub enum CommentKind {
         path: String,
         /// The line, where the forge reports it.
         line: Option<u64>,
+        /// The part of the change that it is about, as a diff.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hunk: Option<String>,
     },
+}
+
+/// Change of an issue that an account made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssueEvent {
+    pub actor: String,
+    pub change: IssueChange,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IssueChange {
+    /// The label was set.
+    Labelled(String),
+    /// The account was assigned.
+    Assigned(String),
 }
 
 /// Account of a token, and its rights on the repository.

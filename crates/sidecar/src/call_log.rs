@@ -17,6 +17,8 @@ pub struct CallRecord {
     pub outcome: CallOutcome,
     /// Sentence, as in "posted comment to #317" or "refused comment to #12: out of scope".
     pub sentence: String,
+    /// Digest of a description that was written, so that the host knows it for the agent's own.
+    pub text_sha256: Option<String>,
 }
 
 /// Progress of a call.

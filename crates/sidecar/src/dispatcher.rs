@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use forge::{ForgeError, ScopedForge, Thread, WriteOutcome, WriteRefusal};
+use forge::{ForgeError, ScopedForge, Thread, WriteOutcome, WriteRefusal, text_digest};
 use model::escape::escape_line;
 use model::redact::Redactor;
 use serde::Serialize;
@@ -166,11 +166,15 @@ impl Dispatcher {
                 CallError::new(CallErrorKind::UnknownMethod, format!("no such method: {shown}"));
             return self.refuse(&shown, sentence, error);
         };
-        match ForgeCall::parse(method, params) {
+        let attempt = CallAim::of(&params);
+        match ForgeCall::parse(method, params).map_err(|why| (why, attempt)) {
             Ok(call) => self.perform(name, call).await,
-            Err(why) => {
-                let sentence = format!("refused {name}: bad parameters");
-                self.refuse(name, sentence, CallError::new(CallErrorKind::BadParams, why))
+            Err((why, attempt)) => {
+                let to = if attempt.target.is_empty() { "" } else { " to " };
+                let sentence =
+                    format!("refused {name}{to}{}: {}{}", attempt.target, why, attempt.others);
+                self.record(name, &attempt.target, CallOutcome::Refused, sentence)?;
+                Err(CallError::new(CallErrorKind::BadParams, why))
             }
         }
     }
@@ -205,12 +209,7 @@ impl Dispatcher {
                 let thread = self.forge.choose_thread(number.get(), kind.map(Into::into));
                 self.intend(name, thread, "update description of")?;
                 let done = self.forge.update_description(thread, &body).await;
-                let done = done.map(|ruling| match ruling {
-                    WriteOutcome::Done(()) => WriteOutcome::Done(json!({ "updated": true })),
-                    WriteOutcome::Refused(refusal) => WriteOutcome::Refused(refusal),
-                });
-                let texts = ("updated description of", "description of");
-                self.after_write(name, thread, texts, done)
+                self.after_update(name, thread, done)
             }
             ForgeCall::SignalDone { status, summary } => self.signal_done(status, &summary),
         }
@@ -278,6 +277,30 @@ impl Dispatcher {
         self.conclude(method, &target, texts, written)
     }
 
+    /// Records an updated description, with the digest of its text.
+    fn after_update(
+        &self,
+        method: &str,
+        thread: Thread,
+        written: Result<WriteOutcome<String>, ForgeError>,
+    ) -> Result<Value, CallError> {
+        let texts = ("updated description of", "description of");
+        match written {
+            Ok(WriteOutcome::Done(text)) => {
+                let target = format!("#{}", thread.number());
+                self.write_record(CallRecord {
+                    method: method.to_owned(),
+                    sentence: format!("{} {target}", texts.0),
+                    target,
+                    outcome: CallOutcome::Done,
+                    text_sha256: Some(text_digest(&text)),
+                })?;
+                Ok(json!({ "updated": true }))
+            }
+            other => self.after_write(method, thread, texts, other),
+        }
+    }
+
     fn signal_done(&self, status: DoneStatus, summary: &str) -> Result<Value, CallError> {
         let name = ForgeMethod::SignalDone.name();
         if summary.len() > SUMMARY_MAX_BYTES {
@@ -339,7 +362,10 @@ impl Dispatcher {
         sentence: String,
     ) -> Result<(), CallError> {
         let (method, target) = (method.to_owned(), target.to_owned());
-        let entry = CallRecord { method, target, outcome, sentence };
+        self.write_record(CallRecord { method, target, outcome, sentence, text_sha256: None })
+    }
+
+    fn write_record(&self, entry: CallRecord) -> Result<(), CallError> {
         let unrecorded = |_: CallLogError| {
             CallError::new(CallErrorKind::Internal, "the sidecar cannot write its record")
         };
@@ -350,6 +376,37 @@ impl Dispatcher {
 impl CallError {
     fn new(kind: CallErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+}
+
+/// Aim of a call with bad parameters, for the record.
+struct CallAim {
+    /// `#12`, or empty without a number.
+    target: String,
+    /// Parameters that no method has, with their values.
+    others: String,
+}
+
+impl CallAim {
+    /// Names of all parameters.
+    const KNOWN: [&'static str; 5] = ["number", "kind", "body", "status", "summary"];
+
+    fn of(params: &Value) -> Self {
+        let number =
+            params.get("number").filter(|number| !number.is_object() && !number.is_array());
+        let target =
+            number.map(|number| format!("#{}", show_name(number.to_string().trim_matches('"'))));
+        let fields = params.as_object().into_iter().flatten();
+        let others = fields.filter(|(name, _)| !Self::KNOWN.contains(&name.as_str()));
+        let others: Vec<String> = others
+            .take(8)
+            .map(|(name, value)| format!("{}={}", show_name(name), show_name(&value.to_string())))
+            .collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", others.join(", ")),
+        };
+        Self { target: target.unwrap_or_default(), others }
     }
 }
 

@@ -9,13 +9,14 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use model::escape::escape_line;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
@@ -32,6 +33,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for calls that are in flight when the sidecar stops.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 const HEAD_MAX_BYTES: usize = 16 * 1024;
+const MCP_PATH: &str = "/mcp";
+/// As much of a path as a record needs.
+const PATH_MAX: usize = 64;
 
 #[derive(Debug, Error)]
 #[error("the sidecar's socket cannot be served")]
@@ -91,7 +95,7 @@ fn router(dispatcher: &Arc<Dispatcher>) -> Router {
     Router::new()
         .route("/", post(answer_rpc))
         .with_state(Arc::clone(dispatcher))
-        .nest_service("/mcp", mcp::service(dispatcher))
+        .nest_service(MCP_PATH, mcp::service(dispatcher))
         .layer(from_fn_with_state(Arc::clone(dispatcher), cap_body))
 }
 
@@ -112,11 +116,37 @@ async fn cap_body(
         Ok(Ok(bytes)) => {
             let text = Bytes::from(String::from_utf8_lossy(&bytes).into_owned());
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
-            next.run(Request::from_parts(head, Body::from(text))).await
+            // Clients that speak MCP try a stream this way, and are told that there is none.
+            let is_stream = head.method == Method::GET && head.uri.path().starts_with(MCP_PATH);
+            let what = format!("{} {}", head.method, show_path(head.uri.path()));
+            let response = next.run(Request::from_parts(head, Body::from(text))).await;
+            record_odd(&dispatcher, &what, is_stream, response)
         }
         Ok(Err(_)) => too_large(&dispatcher),
         Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
     }
+}
+
+/// Records a request that no method has seen, because its form was refused before.
+fn record_odd(
+    dispatcher: &Dispatcher,
+    what: &str,
+    is_stream: bool,
+    response: Response,
+) -> Response {
+    let status = response.status();
+    if !status.is_client_error() || is_stream {
+        return response;
+    }
+    match dispatcher.record_refusal(what, &format!("status {}", status.as_u16())) {
+        Ok(()) => response,
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn show_path(path: &str) -> String {
+    let short: String = path.chars().take(PATH_MAX).collect();
+    escape_line(&short).into_owned()
 }
 
 fn too_large(dispatcher: &Dispatcher) -> Response {

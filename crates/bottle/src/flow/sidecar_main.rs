@@ -49,7 +49,10 @@ impl CallLog for OperationCallLog {
             CallOutcome::Failed => OperationOutcome::Failed,
         };
         let operation = Operation::new(format!("forge.{}", entry.method), &*entry.target, outcome)
-            .with_detail(json!({ "sentence": entry.sentence }));
+            .with_detail(match &entry.text_sha256 {
+                Some(digest) => json!({ "sentence": entry.sentence, "text_sha256": digest }),
+                None => json!({ "sentence": entry.sentence }),
+            });
         self.0.append(&operation)?;
         Ok(())
     }

@@ -38,13 +38,14 @@ fn a_prompt_injected_agent_is_refused_logged_and_goes_on() {
     for words in [
         format!("refused comment to #{other}: out of scope"),
         format!("refused description of #{pull}: out of scope"),
-        "refused post_comment: bad parameters".to_owned(),
         "refused merge_pr: no such method".to_owned(),
         "refused request: more than 262144 bytes".to_owned(),
         "posted comment to #1".to_owned(),
     ] {
         assert!(said.contains(&words), "{words} is not in {said:?}");
     }
+    let named = said.iter().find(|words| words.starts_with("refused post_comment to #1:"));
+    assert!(named.is_some_and(|words| words.contains("repo=\"other\"")), "{said:?}");
     assert_eq!(scene.provenance()["sidecar"]["kind"], "stopped");
     assert!(scene.published().is_some());
 }

@@ -17,7 +17,9 @@ use crate::error::{ForgeError, ForgeResult, ServerMessage};
 use crate::http::RetryPolicy;
 use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, CommentKind, Issue, Numbering, Thread, ThreadState};
+use crate::thread::{
+    Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, Thread, ThreadState,
+};
 use crate::webhook::{NewWebhook, Webhook};
 use files::{CommentFile, ForgeFiles, PullFields, ThreadFile};
 
@@ -118,6 +120,7 @@ impl FolderForge {
             author: entry.author,
             labels: entry.labels,
             assignees: entry.assignees,
+            comments: None,
         }
     }
 
@@ -149,6 +152,7 @@ impl FolderForge {
             author: entry.author,
             labels: entry.labels,
             assignees: entry.assignees,
+            comments: None,
         })
     }
 
@@ -270,12 +274,23 @@ impl ForgeProvider for FolderForge {
             author: note.author,
             body: note.body,
             created_at: Some(note.created_at),
+            verdict: None,
         };
         Ok(notes.map(into_comment).collect())
     }
 
     async fn review_comments(&self, _thread: Thread) -> ForgeResult<Vec<Comment>> {
         Ok(Vec::new())
+    }
+
+    /// A folder has no accounts but the one that acts: whoever may write to it may give its agents work.
+    async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>> {
+        let entry = self.load(number, &format!("read the events of #{number}"))?;
+        let event = |label: String| IssueEvent {
+            actor: self.login.clone(),
+            change: IssueChange::Labelled(label),
+        };
+        Ok(entry.labels.into_iter().map(event).collect())
     }
 
     async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
@@ -292,6 +307,16 @@ impl ForgeProvider for FolderForge {
         self.files.save_note(number, &note)?;
         let mut comments = self.plain_comments(thread).await?;
         comments.pop().ok_or_else(|| self.not_found(action))
+    }
+
+    async fn edit_comment(&self, thread: Thread, id: u64, body: &str) -> ForgeResult<()> {
+        let number = thread.number();
+        let action = format!("edit a comment on #{number}");
+        let _lock = self.files.lock().await?;
+        let notes = self.files.load_notes(number)?;
+        let found = notes.into_iter().find(|note| note.id == id);
+        let note = found.ok_or_else(|| self.not_found(action))?;
+        self.files.save_note(number, &CommentFile { body: body.to_owned(), ..note })
     }
 
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {

@@ -98,6 +98,14 @@ impl Flavour {
         }
     }
 
+    /// Last segment of the path of an issue's history.
+    pub(super) fn events_path(self) -> &'static str {
+        match self {
+            Self::Gitea => "timeline",
+            Self::GitHub => "events",
+        }
+    }
+
     /// Builds the fields. The body is sent as JSON: a form is signed in another encoding than it is sent.
     pub(super) fn webhook_fields(self, hook: &NewWebhook) -> Value {
         let config = json!({

@@ -23,11 +23,11 @@ use crate::http::{Client, HttpRequest, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, Numbering, Thread};
+use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 use wire::{
-    WireComment, WireHook, WireIssue, WirePull, WireRemark, WireRepository, WireReview, WireToken,
-    WireUser,
+    WireComment, WireEvent, WireHook, WireIssue, WirePull, WireRemark, WireRepository, WireReview,
+    WireToken, WireUser,
 };
 
 pub(crate) use flavour::Flavour;
@@ -263,8 +263,18 @@ impl ForgeProvider for GithubLike {
             Err(error) => return Err(error),
         };
         let remarks = self.remarks(number, &reviews).await?;
+        let verdicts = reviews.iter().map(|review| (review.id, review.verdict())).collect();
         let comments = reviews.into_iter().filter_map(WireReview::into_comment);
-        Ok(comments.chain(remarks.into_iter().map(WireRemark::into_comment)).collect())
+        let remarks = remarks.into_iter().map(|remark| remark.into_comment(&verdicts));
+        Ok(comments.chain(remarks).collect())
+    }
+
+    async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>> {
+        let url = self.thread_url(Thread::Issue(number), &[self.flavour.events_path()]);
+        let action = format!("read the events of #{number}");
+        let id_of = |event: &WireEvent| event.id;
+        let events = self.client.list(&url, "", &action, id_of).await?;
+        Ok(events.into_iter().filter_map(WireEvent::into_event).collect())
     }
 
     async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
@@ -272,6 +282,13 @@ impl ForgeProvider for GithubLike {
         let action = format!("comment on #{}", thread.number());
         let request = HttpRequest::post(url, json!({ "body": body }), action);
         Ok(self.client.json::<WireComment>(&request).await?.into_comment())
+    }
+
+    async fn edit_comment(&self, thread: Thread, id: u64, body: &str) -> ForgeResult<()> {
+        let url = self.repo_url(&["issues", "comments", &id.to_string()]);
+        let action = format!("edit a comment on #{}", thread.number());
+        let fields = Some(json!({ "body": body }));
+        self.client.call(&HttpRequest::set(Method::PATCH, url, fields, action)).await.map(drop)
     }
 
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {

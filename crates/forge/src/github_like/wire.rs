@@ -1,12 +1,16 @@
 //! Bodies of responses. Only fields that are used are parsed, and those missing or null on some server are optional.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::http::read_page;
 use crate::pull::PullRequest;
-use crate::thread::{Comment, CommentKind, Issue, ThreadState};
+use crate::thread::{
+    Comment, CommentKind, Issue, IssueChange, IssueEvent, ReviewVerdict, ThreadState,
+};
 use crate::webhook::Webhook;
 
 /// Prefix of the ref that replaces a deleted branch.
@@ -27,6 +31,7 @@ pub(super) struct WirePull {
     user: Option<WireUser>,
     labels: Option<Vec<WireLabel>>,
     assignees: Option<Vec<WireUser>>,
+    comments: Option<u64>,
     head: WireEnd,
     base: WireEnd,
 }
@@ -43,6 +48,7 @@ pub(super) struct WireIssue {
     labels: Option<Vec<WireLabel>>,
     /// Null on Gitea when there is no assignee.
     assignees: Option<Vec<WireUser>>,
+    comments: Option<u64>,
     /// Null or missing for an issue.
     pull_request: Option<IgnoredAny>,
 }
@@ -87,6 +93,29 @@ pub(super) struct WireReview {
     body: Option<String>,
     submitted_at: Option<Timestamp>,
     comments_count: Option<u64>,
+    state: Option<String>,
+    /// Gitea's.
+    #[serde(default)]
+    dismissed: bool,
+}
+
+/// An entry of an issue's history, with Gitea's names and GitHub's.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireEvent {
+    pub(super) id: u64,
+    /// Gitea's.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    user: Option<WireUser>,
+    body: Option<String>,
+    #[serde(default)]
+    removed_assignee: bool,
+    /// GitHub's.
+    event: Option<String>,
+    actor: Option<WireUser>,
+    assigner: Option<WireUser>,
+    label: Option<WireLabel>,
+    assignee: Option<WireUser>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,6 +127,8 @@ pub(super) struct WireRemark {
     line: Option<u64>,
     /// The line on Gitea.
     position: Option<u64>,
+    diff_hunk: Option<String>,
+    pull_request_review_id: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -138,6 +169,7 @@ impl WirePull {
             author: login(self.user),
             labels: names(self.labels),
             assignees: logins(self.assignees),
+            comments: self.comments,
         }
     }
 }
@@ -154,6 +186,7 @@ impl WireIssue {
             author: login(self.user),
             labels: names(self.labels),
             assignees: logins(self.assignees),
+            comments: self.comments,
         })
     }
 }
@@ -183,19 +216,55 @@ impl WireComment {
             author: login(self.user),
             body: self.body.unwrap_or_default(),
             created_at: self.created_at,
+            verdict: None,
         }
     }
 }
 
+impl WireEvent {
+    /// Converts the event; `None` if it neither sets a label nor assigns an account.
+    pub(super) fn into_event(self) -> Option<IssueEvent> {
+        // GitHub names the assigned account as the actor of old assignments.
+        let actor = self.assigner.or(self.actor).or(self.user)?.login;
+        let is_set = self.body.as_deref().is_some_and(|body| !body.is_empty());
+        let change = match (self.event.as_deref(), self.kind.as_deref()) {
+            (Some("labeled"), _) => IssueChange::Labelled(self.label?.name),
+            (Some("assigned"), _) => IssueChange::Assigned(self.assignee?.login),
+            // The text of a label that was removed is empty.
+            (None, Some("label")) if is_set => IssueChange::Labelled(self.label?.name),
+            (None, Some("assignees")) if !self.removed_assignee => {
+                IssueChange::Assigned(self.assignee?.login)
+            }
+            _ => return None,
+        };
+        Some(IssueEvent { actor, change })
+    }
+}
+
 impl WireReview {
+    /// Returns the verdict; `None` if the review is dismissed, requested or not submitted yet.
+    pub(super) fn verdict(&self) -> Option<ReviewVerdict> {
+        match self.state.as_deref().filter(|_| !self.dismissed)? {
+            "APPROVED" => Some(ReviewVerdict::Approved),
+            "REQUEST_CHANGES" | "CHANGES_REQUESTED" => Some(ReviewVerdict::ChangesRequested),
+            "COMMENT" | "COMMENTED" => Some(ReviewVerdict::Commented),
+            _ => None,
+        }
+    }
+
     /// Returns whether there may be remarks on lines, which Gitea sends only on request.
     pub(super) fn has_remarks(&self) -> bool {
         self.comments_count != Some(0)
     }
 
-    /// Converts the review; `None` if it has no text as a whole.
+    /// Converts the review; `None` if it has no text as a whole and requests no changes.
     pub(super) fn into_comment(self) -> Option<Comment> {
-        let body = self.body.filter(|body| !body.is_empty())?;
+        let verdict = self.verdict();
+        let asks = verdict == Some(ReviewVerdict::ChangesRequested);
+        let body = self.body.unwrap_or_default();
+        if body.is_empty() && !asks {
+            return None;
+        }
         Some(Comment {
             id: self.id,
             kind: CommentKind::Review,
@@ -203,6 +272,7 @@ impl WireReview {
             author: login(self.user),
             body,
             created_at: self.submitted_at,
+            verdict,
         })
     }
 }
@@ -212,9 +282,14 @@ impl WireRemark {
         self.comment.id
     }
 
-    pub(super) fn into_comment(self) -> Comment {
+    /// Converts the remark, with the verdict of the review that it belongs to.
+    pub(super) fn into_comment(self, reviews: &BTreeMap<u64, Option<ReviewVerdict>>) -> Comment {
         let (path, line) = (self.path.unwrap_or_default(), self.line.or(self.position));
-        Comment { kind: CommentKind::Remark { path, line }, ..self.comment.into_comment() }
+        let hunk = self.diff_hunk.filter(|hunk| !hunk.is_empty());
+        let verdict =
+            self.pull_request_review_id.and_then(|id| reviews.get(&id).copied()).flatten();
+        let kind = CommentKind::Remark { path, line, hunk };
+        Comment { kind, verdict, ..self.comment.into_comment() }
     }
 }
 
@@ -274,7 +349,8 @@ pub(crate) fn read_any(body: &[u8]) {
     drop(from_slice(body).map(|it: WireIssue| it.into_issue(String::new())));
     drop(from_slice(body).map(WireComment::into_comment));
     drop(from_slice(body).map(WireReview::into_comment));
-    drop(from_slice(body).map(WireRemark::into_comment));
+    drop(from_slice(body).map(|it: WireRemark| it.into_comment(&BTreeMap::new())));
+    drop(from_slice(body).map(WireEvent::into_event));
     drop(from_slice(body).map(WireHook::into_webhook));
 }
 
@@ -349,6 +425,7 @@ mod tests {
     fn reviews_and_their_remarks_are_read() {
         let reviews: Vec<WireReview> = serde_json::from_str(REVIEWS).unwrap();
         assert!(reviews[0].has_remarks());
+        let verdicts = reviews.iter().map(|review| (review.id, review.verdict())).collect();
         let whole: Vec<Comment> =
             reviews.into_iter().filter_map(WireReview::into_comment).collect();
         assert_eq!(
@@ -356,10 +433,52 @@ mod tests {
             ("overall remark", &CommentKind::Review)
         );
         let remarks: Vec<WireRemark> = serde_json::from_str(REMARKS).unwrap();
-        let remark = remarks.into_iter().next().unwrap().into_comment();
-        let kind = CommentKind::Remark { path: "a.txt".to_owned(), line: Some(2) };
-        assert_eq!((remark.body.as_str(), remark.kind), ("inline nit", kind));
+        let remark = remarks.into_iter().next().unwrap().into_comment(&verdicts);
+        let CommentKind::Remark { path, line, hunk } = remark.kind else { panic!("a remark") };
+        assert_eq!((remark.body.as_str(), path.as_str(), line), ("inline nit", "a.txt", Some(2)));
+        assert!(hunk.is_some_and(|hunk| hunk.starts_with("@@")));
+        assert_eq!(remark.verdict, whole[0].verdict);
         assert!(remark.created_at.is_some());
+    }
+
+    #[test]
+    fn a_review_says_what_it_decides() {
+        let verdict = |state: &str| {
+            let text = format!(r#"{{"id":1,"body":"","state":"{state}"}}"#);
+            let review: WireReview = serde_json::from_str(&text).unwrap();
+            (review.verdict(), review.into_comment().is_some())
+        };
+        for state in ["REQUEST_CHANGES", "CHANGES_REQUESTED"] {
+            assert_eq!(verdict(state), (Some(ReviewVerdict::ChangesRequested), true), "{state}");
+        }
+        assert_eq!(verdict("APPROVED"), (Some(ReviewVerdict::Approved), false));
+        assert_eq!(verdict("COMMENTED"), (Some(ReviewVerdict::Commented), false));
+        assert_eq!(verdict("PENDING"), (None, false));
+        let dismissed = r#"{"id":1,"body":"x","state":"REQUEST_CHANGES","dismissed":true}"#;
+        let review: WireReview = serde_json::from_str(dismissed).unwrap();
+        assert_eq!(review.into_comment().and_then(|comment| comment.verdict), None);
+    }
+
+    #[test]
+    fn events_say_who_labelled_and_who_assigned() {
+        let event = |text: &str| {
+            let event: WireEvent = serde_json::from_str(text).unwrap();
+            event.into_event().map(|event| (event.actor, event.change))
+        };
+        let labelled = || IssueChange::Labelled("x".to_owned());
+        let gitea =
+            r#"{"id":1,"type":"label","body":"1","user":{"login":"ann"},"label":{"name":"x"}}"#;
+        assert_eq!(event(gitea), Some(("ann".to_owned(), labelled())));
+        let removed =
+            r#"{"id":1,"type":"label","body":"","user":{"login":"ann"},"label":{"name":"x"}}"#;
+        assert_eq!(event(removed), None);
+        let github = r#"{"id":1,"event":"labeled","actor":{"login":"ann"},"label":{"name":"x"}}"#;
+        assert_eq!(event(github), Some(("ann".to_owned(), labelled())));
+        let assigned = r#"{"id":1,"event":"assigned","actor":{"login":"bot"},
+            "assigner":{"login":"ann"},"assignee":{"login":"bot"}}"#;
+        let change = IssueChange::Assigned("bot".to_owned());
+        assert_eq!(event(assigned), Some(("ann".to_owned(), change)));
+        assert_eq!(event(r#"{"id":1,"event":"closed","actor":{"login":"ann"}}"#), None);
     }
 
     #[test]

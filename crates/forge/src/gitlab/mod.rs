@@ -19,11 +19,13 @@ use crate::http::{Client, HttpRequest, MissingLink, Protocol, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::provider::ForgeProvider;
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, Numbering, Thread};
+use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 pub(crate) use wire::read_any;
 
-use wire::{GitlabHook, GitlabIssue, GitlabUser, WireMergeRequest, WireNote, WireProject};
+use wire::{
+    GitlabHook, GitlabIssue, GitlabUser, WireLabelEvent, WireMergeRequest, WireNote, WireProject,
+};
 
 const PROTOCOL: Protocol = Protocol {
     token_word: "Bearer",
@@ -201,6 +203,15 @@ impl ForgeProvider for Gitlab {
         Ok(Vec::new())
     }
 
+    /// Reads who set which label. Assignments are notes of the system, which are texts for people.
+    async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>> {
+        let url = self.thread_url(Thread::Issue(number), &["resource_label_events"]);
+        let action = format!("read the events of #{number}");
+        let id_of = |event: &WireLabelEvent| event.id;
+        let events = self.client.list(&url, "", &action, id_of).await?;
+        Ok(events.into_iter().filter_map(WireLabelEvent::into_event).collect())
+    }
+
     async fn make_comment(&self, thread: Thread, body: &str) -> ForgeResult<Comment> {
         let url = self.thread_url(thread, &["notes"]);
         let action = format!("comment on {}", Numbering::Separate.reference(thread));
@@ -208,6 +219,13 @@ impl ForgeProvider for Gitlab {
         let note: WireNote = self.client.json(&request).await?;
         let odd = || self.client.unreadable(&request, "it is a note of the system");
         note.into_comment(&self.page_of(thread)).ok_or_else(odd)
+    }
+
+    async fn edit_comment(&self, thread: Thread, id: u64, body: &str) -> ForgeResult<()> {
+        let url = self.thread_url(thread, &["notes", &id.to_string()]);
+        let action = format!("edit a note on {}", Numbering::Separate.reference(thread));
+        let fields = Some(json!({ "body": body }));
+        self.client.call(&HttpRequest::set(Method::PUT, url, fields, action)).await.map(drop)
     }
 
     async fn set_description(&self, thread: Thread, body: &str) -> ForgeResult<()> {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::http::read_page;
 use crate::pull::PullRequest;
-use crate::thread::{Comment, CommentKind, Issue, ThreadState};
+use crate::thread::{Comment, CommentKind, Issue, IssueChange, IssueEvent, ThreadState};
 use crate::webhook::Webhook;
 
 /// Access level ("developer") from which an account may push.
@@ -30,6 +30,7 @@ pub(super) struct WireMergeRequest {
     source_project_id: Option<u64>,
     target_project_id: Option<u64>,
     detailed_merge_status: Option<String>,
+    user_notes_count: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,6 +45,7 @@ pub(super) struct GitlabIssue {
     labels: Vec<String>,
     #[serde(default)]
     assignees: Vec<GitlabUser>,
+    user_notes_count: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,6 +72,20 @@ struct WirePosition {
     new_path: Option<String>,
     old_path: Option<String>,
     new_line: Option<u64>,
+}
+
+/// A label that was set or removed.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireLabelEvent {
+    pub(super) id: u64,
+    user: Option<GitlabUser>,
+    label: Option<GitlabLabel>,
+    action: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct GitlabLabel {
+    name: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,13 +123,14 @@ impl WireMergeRequest {
             author: login(author),
             labels,
             assignees: logins(assignees),
+            comments: self.user_notes_count,
         }
     }
 }
 
 impl GitlabIssue {
     pub(super) fn into_issue(self, page: String) -> Issue {
-        let Self { iid, web_url, title, description, state, author, labels, assignees } = self;
+        let Self { iid, web_url, title, description, state, author, labels, assignees, .. } = self;
         Issue {
             number: iid,
             url: read_page(web_url).unwrap_or(page),
@@ -123,6 +140,7 @@ impl GitlabIssue {
             author: login(author),
             labels,
             assignees: logins(assignees),
+            comments: self.user_notes_count,
         }
     }
 }
@@ -137,6 +155,7 @@ impl WireNote {
             (Some("DiffNote"), Some(place)) => CommentKind::Remark {
                 path: place.new_path.or(place.old_path).unwrap_or_default(),
                 line: place.new_line,
+                hunk: None,
             },
             (Some("DiscussionNote"), _) => CommentKind::Review,
             _ => CommentKind::Plain,
@@ -148,7 +167,16 @@ impl WireNote {
             author: login(self.author),
             body: self.body.unwrap_or_default(),
             created_at: self.created_at,
+            verdict: None,
         })
+    }
+}
+
+impl WireLabelEvent {
+    /// Converts the event; `None` if a label was removed or is gone.
+    pub(super) fn into_event(self) -> Option<IssueEvent> {
+        let label = self.label.filter(|_| self.action == "add")?;
+        Some(IssueEvent { actor: login(self.user), change: IssueChange::Labelled(label.name) })
     }
 }
 
@@ -212,6 +240,7 @@ pub(crate) fn read_any(body: &[u8]) {
     drop(from_slice(body).map(|it: WireMergeRequest| it.into_pull(String::new())));
     drop(from_slice(body).map(|it: GitlabIssue| it.into_issue(String::new())));
     drop(from_slice(body).map(|it: WireNote| it.into_comment("")));
+    drop(from_slice(body).map(WireLabelEvent::into_event));
     drop(from_slice(body).map(|it: WireProject| it.may_push()));
     drop(from_slice(body).map(GitlabHook::into_webhook));
 }

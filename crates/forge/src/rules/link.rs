@@ -1,9 +1,9 @@
-//! Keywords that close an issue on a forge, and the pull request that belongs to an issue.
+//! Keywords by which a text acts on issues of a forge, and the pull request that belongs to an issue.
 
 use crate::pull::PullRequest;
 
 /// Keywords that forges understand as "closes", in lower case.
-const CLOSING: [&str; 13] = [
+const CLOSING: [&str; 16] = [
     "close",
     "closes",
     "closed",
@@ -16,27 +16,50 @@ const CLOSING: [&str; 13] = [
     "resolves",
     "resolved",
     "resolving",
+    "implement",
     "implements",
+    "implemented",
+    "implementing",
 ];
 
-/// Reference that closes something: the position of its mark, and its target.
+/// Keywords that forges understand as "reopens", in lower case.
+const REOPENING: [&str; 4] = ["reopen", "reopens", "reopened", "reopening"];
+
+/// Prefix of a reference without a mark, in lower case.
+const BARE_PREFIX: &str = "gh-";
+
+/// Reference that a keyword acts on: the position of its mark, and its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClosingReference<'a> {
     /// Offset of the reference in the text, after the keyword.
     pub(crate) at: usize,
-    /// As written: `#3`, `!3`, `owner/repo#3` or an address.
+    /// As written: `#3`, `!3`, `GH-3`, `owner/repo#3` or an address.
     pub(crate) reference: &'a str,
 }
 
 impl ClosingReference<'_> {
     /// Returns whether it is an issue of the repository itself.
     pub(crate) fn is_own_issue(&self, number: u64) -> bool {
-        self.reference.strip_prefix('#') == Some(&number.to_string())
+        let bare = strip_bare_prefix(self.reference);
+        self.reference.strip_prefix('#').or(bare) == Some(&number.to_string())
     }
 }
 
 /// Finds every reference after a closing keyword, in order.
 pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
+    find_after(text, |word| CLOSING.contains(&word))
+}
+
+/// Finds the references by which a text closes or reopens anything but the own issue, as they are written. A commit
+/// message acts when its commit reaches the default branch.
+pub fn find_foreign_actions(text: &str, own_issue: u64) -> Vec<&str> {
+    let acts = |word: &str| CLOSING.contains(&word) || REOPENING.contains(&word);
+    let found = find_after(text, acts);
+    let foreign = found.into_iter().filter(|found| !found.is_own_issue(own_issue));
+    foreign.map(|found| found.reference).collect()
+}
+
+fn find_after(text: &str, is_keyword: impl Fn(&str) -> bool) -> Vec<ClosingReference<'_>> {
     let mut found = Vec::new();
     let mut closes = false;
     for (at, word) in words(text) {
@@ -47,7 +70,7 @@ pub(crate) fn find_closings(text: &str) -> Vec<ClosingReference<'_>> {
             continue;
         }
         let goes_on = closes && matches!(bare.as_str(), "and" | "" | "issue" | "issues");
-        closes = goes_on || CLOSING.contains(&bare.as_str());
+        closes = goes_on || is_keyword(&bare);
     }
     found
 }
@@ -100,15 +123,52 @@ fn reference_in(at: usize, word: &str) -> Option<(usize, &str)> {
         let end = mark + 1 + digits(&body[mark + 1..]);
         return Some((at + start, &body[..end]));
     }
+    if let Some(number) = strip_bare_prefix(body).filter(|rest| digits(rest) > 0) {
+        let end = body.len() - number.len() + digits(number);
+        return Some((at + start, &body[..end]));
+    }
     let is_address = body.starts_with("http://") || body.starts_with("https://");
     let names_one = ["/issues/", "/pull/", "/pulls/", "/merge_requests/"];
     let is_thread = is_address && names_one.iter().any(|part| body.contains(part));
     is_thread.then(|| (at + start, body.trim_end_matches(|c: char| !c.is_alphanumeric())))
 }
 
+/// The part of a reference after `GH-`.
+fn strip_bare_prefix(text: &str) -> Option<&str> {
+    let prefix = text.get(..BARE_PREFIX.len())?;
+    prefix.eq_ignore_ascii_case(BARE_PREFIX).then(|| &text[BARE_PREFIX.len()..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[track_caller]
+    fn check_foreign(text: &str, expected: &[&str]) {
+        assert_eq!(find_foreign_actions(text, 3), expected, "{text}");
+    }
+
+    #[test]
+    fn words_that_act_on_other_issues_are_found() {
+        check_foreign("Do it\n\nCloses #26\nReopens #27", &["#26", "#27"]);
+        check_foreign("reopened a/b#12", &["a/b#12"]);
+        check_foreign("fixes GH-26, gh-27", &["GH-26", "gh-27"]);
+        check_foreign("Implemented: !7", &["!7"]);
+        check_foreign("closes #3, #4", &["#4"]);
+        check_foreign(
+            "closes https://git.example/a/b/issues/9",
+            &["https://git.example/a/b/issues/9"],
+        );
+    }
+
+    #[test]
+    fn words_about_the_own_issue_and_mentions_act_on_no_other() {
+        check_foreign("Closes #3", &[]);
+        check_foreign("fixes GH-3", &[]);
+        check_foreign("see #26 and GH-27", &[]);
+        check_foreign("reopen the file", &[]);
+        assert!(!closes_issue("reopens #3", 3));
+    }
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
@@ -162,6 +222,7 @@ mod tests {
             author: author.to_owned(),
             labels: Vec::new(),
             assignees: Vec::new(),
+            comments: None,
         }
     }
 

@@ -6,7 +6,7 @@ mod delivery;
 
 use model::secret::Secret;
 
-pub use delivery::{DeliveryError, DeliverySubject, WebhookDelivery};
+pub use delivery::{DeliveredText, DeliveryError, DeliverySubject, WebhookDelivery};
 
 /// Webhook to be made.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Promises of every kind of forge, the same for all of them.
 
-use forge::{ForgeKind, Numbering, Thread, ThreadState};
+use forge::{ForgeError, ForgeKind, Numbering, Thread, ThreadState};
 use testkit::fake_forge::{GiteaFlavour, GithubFlavour, GitlabFlavour};
 
 use crate::place::{BASE, FakePlace, FolderPlace, LivePlace, Place};
@@ -173,6 +173,12 @@ async fn comments_are_read_in_their_order(place: &impl Place) {
         assert_eq!(bodies, ["please rename foo", "Renamed.\n\n- `foo` → `bar`"]);
         assert_ne!(read[0].author, place.login());
         assert!(read.iter().all(|comment| comment.created_at.is_some()));
+        forge.edit_comment(thread, posted.id, "Renamed twice.").await.unwrap();
+        let read = forge.read_comments(thread).await.unwrap();
+        let bodies: Vec<&str> = read.iter().map(|comment| comment.body.as_str()).collect();
+        assert_eq!(bodies, ["please rename foo", "Renamed twice."]);
+        let error = forge.edit_comment(thread, 99_999, "nothing").await.unwrap_err();
+        assert!(matches!(error, ForgeError::NotFound { .. }), "{error}");
     }
 }
 

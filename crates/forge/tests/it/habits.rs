@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use forge::{CommentKind, Forge, ForgeError, ForgeOptions, HttpPool, Thread};
+use forge::{
+    Comment, CommentKind, Forge, ForgeError, ForgeOptions, HttpPool, IssueChange, IssueEvent,
+    ReviewVerdict, Thread,
+};
 use model::secret::Secret;
 use testkit::fake_forge::{
     FakeForge, FakeGitea, FakeGithub, FakeGitlab, FakeReview, Flavour, GiteaFlavour, GithubFlavour,
-    GitlabFlavour, Mishap, Room, TOKEN,
+    GitlabFlavour, Mishap, Numbering, Room, TOKEN,
 };
 
 use crate::world::{address, branch, kind, new_pull, options};
@@ -54,13 +57,38 @@ async fn reviews_are_read_with_the_comments<F: Flavour>() {
         body: "overall remark".to_owned(),
         path: "a.txt".to_owned(),
         remark: "inline nit".to_owned(),
+        state: "REQUEST_CHANGES".to_owned(),
     });
     let comments = open(&server).await.read_comments(Thread::Pull(pull)).await.unwrap();
     let mut bodies: Vec<&str> = comments.iter().map(|comment| comment.body.as_str()).collect();
     bodies.sort_unstable();
     assert_eq!(bodies, ["inline nit", "overall remark", "please look"]);
-    let kind = CommentKind::Remark { path: "a.txt".to_owned(), line: Some(2) };
-    assert!(comments.iter().any(|comment| comment.kind == kind), "{comments:?}");
+    let is_remark = |comment: &Comment| {
+        let place = matches!(&comment.kind, CommentKind::Remark { path, line: Some(2), .. } if path == "a.txt");
+        place && comment.body == "inline nit"
+    };
+    assert!(comments.iter().any(is_remark), "{comments:?}");
+    let verdicts =
+        comments.iter().filter(|comment| comment.verdict == Some(ReviewVerdict::ChangesRequested));
+    // GitLab's notes have no verdict.
+    let expected = if F::NUMBERING == Numbering::Shared { 2 } else { 0 };
+    assert_eq!(verdicts.count(), expected, "{comments:?}");
+}
+
+async fn the_account_that_labelled_is_known<F: Flavour>() {
+    let server = FakeForge::<F>::start();
+    let issue = server.add_issue("Do it", "", &["bot-bottle:worker"], &["bot1"]);
+    server.change_issue(issue, |issue| "carla".clone_into(&mut issue.set_by));
+    let events = open(&server).await.issue_events(issue).await.unwrap();
+    let change = IssueChange::Labelled("bot-bottle:worker".to_owned());
+    assert!(events.contains(&IssueEvent { actor: "carla".to_owned(), change }), "{events:?}");
+}
+
+#[tokio::test]
+async fn each_kind_says_who_labelled_an_issue() {
+    the_account_that_labelled_is_known::<GiteaFlavour>().await;
+    the_account_that_labelled_is_known::<GithubFlavour>().await;
+    the_account_that_labelled_is_known::<GitlabFlavour>().await;
 }
 
 #[tokio::test]

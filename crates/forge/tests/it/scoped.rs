@@ -63,7 +63,10 @@ async fn an_earlier_runs_pull_request_is_in_the_scope_of_the_next() {
     assert_eq!(reason(refused), RefusalReason::OutOfScope);
     let after = scoped_with(&server, issue, &[pull]).await;
     let done = after.update_description(Thread::Pull(pull), "text").await.unwrap();
-    assert_eq!((done, server.pulls()[0].body.as_str()), (WriteOutcome::Done(()), "text"));
+    assert_eq!(
+        (done, server.pulls()[0].body.as_str()),
+        (WriteOutcome::Done("text".to_owned()), "text")
+    );
 }
 
 #[tokio::test]

@@ -28,6 +28,23 @@ async fn writes_to_others_are_refused_and_written_down() {
     let entries = world.entries();
     assert_eq!(entries.len(), 7);
     assert!(entries.iter().all(|entry| entry.outcome == CallOutcome::Refused));
+    // The record says what the attempt was aimed at.
+    let last = &entries[6];
+    assert_eq!(last.target, "#1");
+    let named = last.sentence.contains("repo=\"other\"") && last.sentence.contains("owner=\"bob\"");
+    assert!(named && last.sentence.contains("unknown field"), "{}", last.sentence);
+}
+
+#[tokio::test]
+async fn odd_requests_are_written_down() {
+    let world = World::new().await;
+    for path in ["/mcp", "/elsewhere"] {
+        let (status, _) = world.post(path, "no call at all").await;
+        assert!((400..500).contains(&status), "{path}: {status}");
+    }
+    let sentences = world.sentences();
+    assert!(sentences[0].starts_with("refused POST /mcp: status 4"), "{sentences:?}");
+    assert!(sentences[1].starts_with("refused POST /elsewhere: status 404"), "{sentences:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -86,8 +86,8 @@ async fn what_is_wrong_with_a_call_is_told_and_written_down() {
         sentences[..4],
         [
             "refused delete_repository: no such method",
-            "refused read_issue: bad parameters",
-            "refused read_issue: bad parameters",
+            "refused read_issue to #1: unknown field `owner`, expected `number` (owner=\"x\")",
+            "refused read_issue: parameters are given by name, as an object",
             "refused comment to #12: out of scope",
         ]
     );

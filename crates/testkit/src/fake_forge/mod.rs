@@ -252,6 +252,26 @@ impl<F: Flavour> FakeForge<F> {
         self.world().comment(room, number, author, body);
     }
 
+    /// Replaces the token that the server accepts.
+    pub fn set_token(&self, token: &str) {
+        token.clone_into(&mut self.world().token);
+    }
+
+    /// Deletes an issue.
+    pub fn delete_issue(&self, number: u64) {
+        self.world().issues.retain(|issue| issue.number != number);
+    }
+
+    /// Changes the text of a comment behind everybody's back.
+    ///
+    /// # Panics
+    /// When there is no comment with this text.
+    pub fn edit_comment(&self, before: &str, after: &str) {
+        let mut world = self.world();
+        let comment = world.comments.iter_mut().find(|comment| comment.body == before);
+        after.clone_into(&mut comment.expect("a comment").body);
+    }
+
     /// Adds a review of a pull request, with one remark on a line of a file.
     pub fn add_review(&self, review: FakeReview) {
         self.world().reviews.push(review);

@@ -32,6 +32,8 @@ pub struct FakeIssue {
     /// Its assignees.
     pub assignees: Vec<String>,
     pub author: String,
+    /// Account that set its labels and assignees.
+    pub set_by: String,
 }
 
 impl FakeIssue {
@@ -84,8 +86,10 @@ pub struct FakeReview {
     /// The number of the pull request.
     pub pull: u64,
     pub author: String,
-    /// Verdict of the review.
+    /// The review as a whole.
     pub body: String,
+    /// Verdict, as Gitea spells it: `COMMENT`, `APPROVED` or `REQUEST_CHANGES`.
+    pub state: String,
     /// The file of the remark.
     pub path: String,
     /// The remark.
@@ -175,6 +179,7 @@ impl World {
             labels: owned(labels),
             assignees: owned(assignees),
             author: OWNER.to_owned(),
+            set_by: OWNER.to_owned(),
         });
         number
     }
@@ -267,6 +272,16 @@ impl World {
         };
         self.comments.push(comment.clone());
         comment
+    }
+
+    /// Replaces the text of a comment of the token's account; `None` if there is none.
+    pub(crate) fn change_comment(&mut self, id: &str, body: &str) -> Option<FakeComment> {
+        let login = self.login.clone();
+        let own =
+            |comment: &&mut FakeComment| comment.id.to_string() == id && comment.author == login;
+        let comment = self.comments.iter_mut().find(own)?;
+        body.clone_into(&mut comment.body);
+        Some(comment.clone())
     }
 
     pub(crate) fn comments_on(&self, room: Room, number: u64) -> Vec<FakeComment> {

@@ -34,6 +34,14 @@ impl Dialect {
         }
     }
 
+    /// Path of an issue's history.
+    fn events(self) -> &'static str {
+        match self {
+            Self::Gitea => "timeline",
+            Self::GitHub => "events",
+        }
+    }
+
     /// Status of an edit.
     fn edited(self) -> u16 {
         match self {
@@ -154,6 +162,7 @@ fn in_repository(
             }
         }
         ("GET", ["issues"]) => list_issues(dialect, world, request),
+        ("PATCH", ["issues", "comments", id]) => edit_comment(dialect, world, request, id),
         (_, ["issues", number, rest @ ..]) => {
             let number: Option<u64> = number.parse().ok();
             match number.and_then(|number| Some((world.room_of(number)?, number))) {
@@ -264,6 +273,10 @@ fn in_thread(
                 Dialect::GitHub => dialect.pages().page(world, request, &own, shown),
             }
         }
+        ("GET", [path]) if *path == dialect.events() => {
+            let own = world.find_issue(number).map(|issue| shape::events(dialect, issue));
+            dialect.pages().page(world, request, &own.unwrap_or_default(), Value::clone)
+        }
         ("POST", ["comments"]) => {
             let body = request.text("body");
             if body.trim().is_empty() {
@@ -274,6 +287,18 @@ fn in_thread(
             FakeResponse::json(201, &shape::comment(dialect, world, &comment))
         }
         _ => dialect.no_route(),
+    }
+}
+
+fn edit_comment(
+    dialect: Dialect,
+    world: &mut World,
+    request: &ForgeRequest,
+    id: &str,
+) -> FakeResponse {
+    match world.change_comment(id, &request.text("body")) {
+        Some(comment) => FakeResponse::json(200, &shape::comment(dialect, world, &comment)),
+        None => not_found(),
     }
 }
 

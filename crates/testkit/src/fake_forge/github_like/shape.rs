@@ -44,6 +44,7 @@ pub(super) fn pull(dialect: Dialect, world: &World, pull: &FakePull) -> Value {
         ("mergeable", json!(true)),
         ("labels", json!([])),
         ("assignees", users(dialect, &[])),
+        ("comments", json!(world.comments_on(Room::Pull, pull.number).len())),
         ("user", user(dialect, &pull.author)),
     ] {
         shape[name] = value;
@@ -83,6 +84,7 @@ pub(super) fn issue(dialect: Dialect, world: &World, issue: &FakeIssue) -> Value
         ("assignees", users(dialect, &issue.assignees)),
         ("user", user(dialect, &issue.author)),
         ("pull_request", Value::Null),
+        ("comments", json!(world.comments_on(Room::Issue, issue.number).len())),
     ] {
         shape[name] = value;
     }
@@ -107,6 +109,30 @@ pub(super) fn comment(dialect: Dialect, world: &World, comment: &FakeComment) ->
     shape
 }
 
+/// Events of an issue: the account that set its labels and assignees.
+pub(super) fn events(dialect: Dialect, issue: &FakeIssue) -> Vec<Value> {
+    let who = user(dialect, &issue.set_by);
+    let labels = issue.labels.iter().zip(1_u64..).map(|(name, id)| match dialect {
+        Dialect::Gitea => {
+            json!({ "id": id, "type": "label", "body": "1", "user": who, "label": { "name": name } })
+        }
+        Dialect::GitHub => {
+            json!({ "id": id, "event": "labeled", "actor": who, "label": { "name": name } })
+        }
+    });
+    let assignees = issue.assignees.iter().zip(100_u64..).map(|(name, id)| match dialect {
+        Dialect::Gitea => json!({
+            "id": id, "type": "assignees", "body": "", "user": who,
+            "assignee": user(dialect, name), "removed_assignee": false,
+        }),
+        Dialect::GitHub => json!({
+            "id": id, "event": "assigned", "actor": who, "assigner": who,
+            "assignee": user(dialect, name),
+        }),
+    });
+    labels.chain(assignees).collect()
+}
+
 pub(super) fn review(dialect: Dialect, world: &World, id: u64, review: &FakeReview) -> Value {
     let mut shape = dialect.template(REVIEW);
     let page = page_of(dialect, world, Room::Pull, review.pull);
@@ -114,6 +140,12 @@ pub(super) fn review(dialect: Dialect, world: &World, id: u64, review: &FakeRevi
     shape["html_url"] = json!(format!("{page}#issuecomment-{}", 1000 + id));
     shape["user"] = user(dialect, &review.author);
     shape["body"] = json!(review.body);
+    shape["state"] = match dialect {
+        Dialect::Gitea => json!(review.state),
+        Dialect::GitHub if review.state == "REQUEST_CHANGES" => json!("CHANGES_REQUESTED"),
+        Dialect::GitHub if review.state == "COMMENT" => json!("COMMENTED"),
+        Dialect::GitHub => json!(review.state),
+    };
     shape["submitted_at"] = json!(THEN);
     shape
 }
@@ -126,6 +158,8 @@ pub(super) fn remark(dialect: Dialect, world: &World, id: u64, review: &FakeRevi
     shape["user"] = user(dialect, &review.author);
     shape["body"] = json!(review.remark);
     shape["path"] = json!(review.path);
+    shape["pull_request_review_id"] = json!(id);
+    shape["diff_hunk"] = json!("@@ -0,0 +1,3 @@\n+1\n+2");
     shape["created_at"] = json!(THEN);
     if dialect == Dialect::GitHub {
         shape["line"] = json!(2);

@@ -135,6 +135,14 @@ fn in_thread(
             notes.extend(reviews.flat_map(|(review, id)| shape::review_notes(id, review)));
             PAGES.page(world, request, &notes, Value::clone)
         }
+        ("GET", ["resource_label_events"]) if room == Room::Issue => {
+            let own = world.find_issue(number).map(shape::label_events).unwrap_or_default();
+            PAGES.page(world, request, &own, Value::clone)
+        }
+        ("PUT", ["notes", id]) => match world.change_comment(id, &request.text("body")) {
+            Some(comment) => FakeResponse::json(200, &shape::note(&comment)),
+            None => not_found(),
+        },
         ("POST", ["notes"]) => {
             let body = request.text("body");
             if body.trim().is_empty() {

@@ -50,6 +50,17 @@ pub(super) fn note(comment: &FakeComment) -> Value {
     })
 }
 
+/// Events of an issue: the account that set its labels.
+pub(super) fn label_events(issue: &FakeIssue) -> Vec<Value> {
+    let event = |(name, id): (&String, u64)| {
+        json!({
+            "id": id, "user": user(&issue.set_by), "action": "add",
+            "label": { "id": id, "name": name }, "resource_type": "Issue",
+        })
+    };
+    issue.labels.iter().zip(1..).map(event).collect()
+}
+
 /// A note of the system.
 pub(super) fn system_note() -> Value {
     json!({

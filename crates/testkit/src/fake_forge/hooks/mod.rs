@@ -104,6 +104,20 @@ impl Hook {
         hook
     }
 
+    /// The same about a change of the issue's text by this account; not signed yet.
+    ///
+    /// # Panics
+    /// When the delivery is not about an issue.
+    #[must_use]
+    pub fn with_text(mut self, action: &str, sender: &str, title: &str, text: &str) -> Self {
+        let mut body: Value = serde_json::from_slice(&self.body).expect("recorded JSON");
+        body["action"] = json!(action);
+        body["sender"]["login"] = json!(sender);
+        (body["issue"]["title"], body["issue"]["body"]) = (json!(title), json!(text));
+        self.body = serde_json::to_vec(&body).expect("it renders");
+        self
+    }
+
     /// The header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
