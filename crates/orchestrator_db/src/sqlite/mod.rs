@@ -222,12 +222,21 @@ fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// SQLite gives its other files the permissions of the database.
+/// Creates the file of a new database. SQLite gives its other files the permissions of the database.
+///
+/// A database that exists is not opened here: closing any descriptor of a file drops all locks that the process has on
+/// it, also those of SQLite's own connections. Another program that reads the database would then count as its last
+/// user and delete the write-ahead log. For the same reason one thread at a time creates a file.
 fn create_private(path: &Path) -> io::Result<()> {
+    static CREATING: Mutex<()> = Mutex::new(());
+    let _alone = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        created => created.map(drop),
+    }
 }
 
 fn database(path: &Path, action: &'static str) -> impl FnOnce(rusqlite::Error) -> DbError {

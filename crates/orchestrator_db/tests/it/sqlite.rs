@@ -1,6 +1,6 @@
 //! SQLite: the promises of every engine, and its own about files and versions.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 use orchestrator_db::{BottleState, DbError, ForgeStateStore, SqliteForgeStateStore, WorkRequest};
@@ -40,6 +40,32 @@ fn the_database_is_its_owners_alone() {
         let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{}", entry.path().display());
     }
+}
+
+/// A program that reads the database while no process has a lock on it deletes the write-ahead log when it closes.
+#[test]
+fn opening_the_database_again_keeps_the_locks_of_the_first_connection() {
+    let engine = Sqlite::new();
+    let first = engine.open();
+    first.upsert(&state(key("alice", "hooks", 1))).unwrap();
+    let before = own_locks(&engine);
+    assert!(before > 0, "an open connection has a lock");
+    let second = engine.open();
+    assert!(own_locks(&engine) >= before, "the locks of the first connection are gone");
+    drop(second);
+    assert_eq!(own_locks(&engine), before);
+}
+
+/// The kernel's list of the locks that this process has on the database.
+fn own_locks(engine: &Sqlite) -> usize {
+    let inode = format!(":{}", std::fs::metadata(engine.path()).unwrap().ino());
+    let pid = std::process::id().to_string();
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let is_own = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.contains(&pid.as_str()) && words.iter().any(|word| word.ends_with(&inode))
+    };
+    locks.lines().filter(is_own).count()
 }
 
 #[test]
