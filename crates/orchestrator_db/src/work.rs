@@ -46,11 +46,30 @@ pub enum WorkRequest {
         agent: String,
         /// Bottle manifests that replace the agent's own.
         bottles: Vec<String>,
+        /// Text of the issue when it was given to the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<IssueText>,
     },
     Resume {
         /// A user's prompt. Without one, the new comments are the prompt.
         prompt: Option<String>,
     },
+}
+
+/// Title and body of an issue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueText {
+    pub title: String,
+    pub body: String,
+}
+
+/// The status comment on an issue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatusComment {
+    /// Its number on the forge, once that is known.
+    pub comment: Option<u64>,
+    /// Digest of the text that the forge has; empty while a write is under way.
+    pub digest: String,
 }
 
 /// Fields that change with a step; `None` leaves a field unchanged.

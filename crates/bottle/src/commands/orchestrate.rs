@@ -91,8 +91,15 @@ pub(crate) fn cmd_orchestrate(ui: &Ui, command: OrchestrateCommand) -> Outcome {
 fn start(ui: &Ui, args: OrchestrateStartArgs) -> Outcome {
     let OrchestrateStartArgs { agent, bottles, prompt, label, backend } = args;
     let (access, run) = read_request(ui, &prompt, backend)?;
-    let request =
-        StartRequest { agent, bottles, label, repo: None, base: BaseRequest::default(), run };
+    let request = StartRequest {
+        agent,
+        bottles,
+        label,
+        repo: None,
+        base: BaseRequest::default(),
+        run,
+        text: None,
+    };
     with_home(ui, async |context| open::start(context, request, Some(access)).await)
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
     let home = Home::from_env()?;
     let settings = ServeSettings::load(&args.config)?;
     log::start(&settings, &home);
-    block_on(serve(ui, home, settings))?;
+    block_on(serve(ui, home, &args.config, settings))?;
     Ok(SUCCESS)
 }
 

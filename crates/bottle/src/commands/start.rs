@@ -94,7 +94,7 @@ pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
     let (repo, base) =
         (args.repo, BaseRequest { base: args.base, with_changes: args.with_changes });
     let run = read_request(ui, headless, prompt.as_deref(), backend)?;
-    let request = StartRequest { agent, bottles, label, repo, base, run };
+    let request = StartRequest { agent, bottles, label, repo, base, run, text: None };
     let start = async |context: RunContext<'_>| open::start(context, request, None).await;
     with_home(ui, start).map_err(Failure::headless)
 }

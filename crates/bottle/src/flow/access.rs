@@ -1,5 +1,7 @@
 //! Access to the forge from the host's side of a run: the variables, the token, the client.
 
+use std::sync::Arc;
+
 use forge::{Forge, ForgeAddress, ForgeError, ForgeOptions, HttpPool, Remote, WebBase};
 use host::git::UserEnv;
 use model::exit::BottleExit;
@@ -8,6 +10,7 @@ use shell::config::{Config, FORGE_TOKEN_VARIABLE};
 
 use super::bottle::Record;
 use super::home::Home;
+use super::members::MemberCache;
 use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::{ForgeEnv, TOKEN_VARIABLE, parse_forge_env};
 
@@ -21,6 +24,7 @@ pub(crate) struct ForgeAccess {
     pub(crate) bot_login: Option<String>,
     /// Connections that are shared with others on the same runtime.
     pub(crate) pool: Option<HttpPool>,
+    pub(crate) members: Arc<MemberCache>,
 }
 
 impl ForgeAccess {
@@ -58,7 +62,9 @@ impl ForgeAccess {
                 let host = web.host().to_owned();
                 Err(ForgeError::PlainHttp { host }).or_exit(BottleExit::Usage)
             }
-            Some(_) | None => Ok(Self { env, token, bot_login: None, pool: None }),
+            Some(_) | None => {
+                Ok(Self { env, token, bot_login: None, pool: None, members: Arc::default() })
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BoxName, BranchName, RunId, Sha, Slug};
 pub(crate) use orchestrator_db::BottleState;
+use orchestrator_db::IssueText;
 use run_store::run_dir::{self, RunDir};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,12 @@ pub(crate) struct Record {
     /// Comments that the agent has seen, or that are not for it.
     #[serde(default, alias = "heard")]
     pub(crate) seen_comments: BTreeSet<String>,
+    /// Text of the issue that the last run worked by.
+    #[serde(default)]
+    pub(crate) text: Option<IssueText>,
+    /// Model that a member chose in place of the manifest's.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -140,6 +147,8 @@ impl Record {
             workspace: WorkspaceState::Absent,
             runs: Vec::new(),
             seen_comments: BTreeSet::new(),
+            text: None,
+            model: None,
         })
     }
 }
@@ -250,7 +259,7 @@ impl Bottle {
         taken.map_err(|error| match error {
             LockError::Held { holder, .. } => {
                 let who = holder.map_or_else(String::new, |it| format!(" (process {})", it.pid));
-                Failure::not_found(format!(
+                Failure::held(format!(
                     "the bottle '{}' is in use{who}; end its run with: bot-bottle freeze {}",
                     self.slug, self.slug
                 ))

@@ -8,6 +8,7 @@
 //! serve.lock            held by the one that serves
 //! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
 //! hooks/<host>/<owner>/<repo>.json   webhooks that were installed, with their secrets (0600)
+//! web-key, web-sessions.json         the key of the page's forms, and digests of its sessions (0600)
 //! attest/               keys (signing-key.pem, 0600), the chain of all runs (runs.jsonl), statements still owed (pending/)
 //! ```
 
@@ -40,6 +41,10 @@ pub(crate) struct Home {
     pub(crate) unsigned: PathBuf,
     pub(crate) hooks: PathBuf,
     pub(crate) token_file: PathBuf,
+    /// Key of the forms of the page.
+    pub(crate) web_key: PathBuf,
+    /// Digests of the sessions of the page.
+    pub(crate) web_sessions: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +81,8 @@ impl Home {
             unsigned: root.join("attest/pending"),
             hooks: root.join("hooks"),
             token_file: root.join("forge-token"),
+            web_key: root.join("web-key"),
+            web_sessions: root.join("web-sessions.json"),
             root,
         }
     }

@@ -100,6 +100,16 @@ impl HookSite {
 /// All webhooks of this home. An unreadable file is an error: a receiver without the secret would refuse true deliveries.
 pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<HookFile>, Failure> {
     let mut hooks = Vec::new();
+    for path in hook_files(home)? {
+        hooks.extend(load(&path)?);
+    }
+    hooks.sort_by(|one, two| (&one.host, &one.repo).cmp(&(&two.host, &two.repo)));
+    Ok(hooks)
+}
+
+/// The files of all webhooks of this home.
+pub(crate) fn hook_files(home: &Home) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
     let mut folders = vec![home.hooks.clone()];
     while let Some(folder) = folders.pop() {
         let entries = if_found(std::fs::read_dir(&folder))?;
@@ -107,12 +117,11 @@ pub(crate) fn installed_hooks(home: &Home) -> Result<Vec<HookFile>, Failure> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|kind| kind == "json") {
-                hooks.extend(load(&path)?);
+                files.push(path);
             }
         }
     }
-    hooks.sort_by(|one, two| (&one.host, &one.repo).cmp(&(&two.host, &two.repo)));
-    Ok(hooks)
+    Ok(files)
 }
 
 pub(crate) fn all_secrets(home: &Home) -> impl Iterator<Item = Secret> {

@@ -11,6 +11,7 @@ pub(crate) mod home;
 pub(crate) mod hooks;
 pub(crate) mod issue_row;
 pub(crate) mod leaks;
+pub(crate) mod members;
 pub(crate) mod mounts;
 pub(crate) mod news;
 pub(crate) mod observe;

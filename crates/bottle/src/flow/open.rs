@@ -11,13 +11,13 @@ use guest::FORGE_PORT;
 use host::lock::FileLock;
 use model::exit::BottleExit;
 use model::id::{ProjectName, RunId};
-use orchestrator_db::BottleStep;
+use orchestrator_db::{BottleStep, IssueText};
 use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
 use super::bottle::{BaseSource, Bottle, BottleState, Record, WorkspaceState};
 use super::context::RunContext;
-use super::issue_row;
+use super::issue_row::{self, issue_key, open_store};
 use super::mounts::check_mounts;
 use super::observe::{BaseRequest, Source};
 use super::recover::{freeze_if_idle, recover};
@@ -25,7 +25,9 @@ use super::resolve::{ResolvedBottle, resolve_bottle};
 use super::run::BottleRun;
 use super::run_record::{BottlePins, BottleRunPart, BottleRunRecord, load_run};
 use super::sidecar::SidecarPlace;
-use super::thread::{Assignment, check_target, read_assignment};
+use super::thread::{
+    Assignment, AssignmentHistory, check_target, delivered_texts, read_assignment,
+};
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::prompt::{BottlePrompt, BranchChanges, ForgePart, render_prompt};
@@ -41,6 +43,8 @@ pub(crate) struct StartRequest {
     pub(crate) repo: Option<PathBuf>,
     pub(crate) base: BaseRequest,
     pub(crate) run: PromptRequest,
+    /// Text of the issue when it was given to the agent, if that was earlier.
+    pub(crate) text: Option<IssueText>,
 }
 
 /// Request for one run, in a new bottle or in a frozen one.
@@ -68,11 +72,17 @@ pub(crate) async fn start(
     access: Option<ForgeAccess>,
 ) -> Outcome {
     let RunContext { ui, home, .. } = context;
-    let StartRequest { agent, bottles, label, repo, base, run } = request;
+    let StartRequest { agent, bottles, label, repo, base, run, text } = request;
     let manifest = home.load_agent(&agent)?;
     let assignment = match &access {
         Some(access) => {
-            let assignment = read_assignment(access, None, None).await?;
+            let delivered = delivered_texts(&open_store(home)?, &issue_key(&access.env))?;
+            let history = AssignmentHistory {
+                text: text.as_ref(),
+                delivered,
+                ..AssignmentHistory::default()
+            };
+            let assignment = read_assignment(access, history).await?;
             check_target(access, &assignment.issue, &agent).await?;
             Some(assignment)
         }
@@ -158,7 +168,8 @@ pub(crate) async fn resume(
             "this bottle has a forge, and its token is not there: set FORGE_TOKEN",
         ));
     }
-    let manifest = home.load_agent(&record.agent)?;
+    let mut manifest = home.load_agent(&record.agent)?;
+    manifest.model = record.model.clone().or(manifest.model);
     let backend = request.backend.clone().unwrap_or_else(|| record.backend.to_string());
     let resolved = resolve_bottle(home, manifest, &record.bottles, Some(&backend)).await?;
     let parent = match bottle.last_run(&record)? {
@@ -167,7 +178,8 @@ pub(crate) async fn resume(
     };
     let assignment = match &access {
         Some(access) => {
-            Some(read_assignment(access, record.pull, Some(&record.seen_comments)).await?)
+            let delivered = delivered_texts(&open_store(home)?, &issue_key(&access.env))?;
+            Some(read_assignment(access, AssignmentHistory::of(&record, delivered)).await?)
         }
         None => None,
     };
@@ -228,6 +240,7 @@ impl RunBuilder<'_> {
         self.record.runs.push(dir.id().clone());
         if let Some(assignment) = &self.assignment {
             self.record.seen_comments.clone_from(&assignment.seen_comments);
+            self.record.text = Some(assignment.text.clone());
         }
         self.record.state = BottleState::Running;
         self.record.backend = record.backend;
@@ -269,6 +282,7 @@ impl RunBuilder<'_> {
                 pull: access.env.pull,
                 thread: &assignment.thread,
                 left_out: assignment.left_out,
+                text_changed: assignment.text_changed,
             }),
         })
     }
@@ -320,7 +334,7 @@ impl RunBuilder<'_> {
             prompt_sha256: model::digest::sha256(prompt.as_bytes()),
             forge: self.access.as_ref().map(|access| access.env.clone()),
             delivery: self.delivery(),
-            issue_title: self.assignment.as_ref().map(|it| it.issue.title.clone()),
+            issue_title: self.assignment.as_ref().map(|it| it.text.title.clone()),
             pins,
             seal: None,
             sidecar: None,

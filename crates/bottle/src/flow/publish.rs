@@ -3,7 +3,7 @@
 use engine::evidence::NewCommit;
 use engine::publish::{Publication, PullReference};
 use engine::run::{Push, Pushed};
-use forge::{NewPull, PullRequest, closes_issue};
+use forge::{ForgeError, NewPull, PullRequest, closes_issue};
 use host::git::{BranchUpdate, SealedRepo};
 use model::id::Sha;
 use model::redact::Redactor;
@@ -38,6 +38,18 @@ impl Publisher<'_> {
         meta: &BottleRunRecord,
         commit: &Sha,
     ) -> Result<(Publication, Option<Failure>), Failure> {
+        if let Some(problem) = self.find_missing_issue().await? {
+            let publication = Publication {
+                commit: commit.clone(),
+                pushed: false,
+                branch: meta.pins.branch.clone(),
+                problem: Some(problem),
+                pull: None,
+                pull_text: None,
+                note: None,
+            };
+            return Ok((publication, None));
+        }
         let push = Push {
             repo,
             url: self.url,
@@ -55,6 +67,18 @@ impl Publisher<'_> {
         let text = self.pull_text(repo, meta, &sent).await?;
         let transient = self.open_pull(text, &mut sent).await?;
         Ok((sent, transient))
+    }
+
+    /// Says that the issue was deleted or moved while the agent worked: a pull request for it would be for nothing.
+    async fn find_missing_issue(&self) -> Result<Option<String>, Failure> {
+        let number = self.access.env.issue;
+        match self.access.open().await?.read_issue(number).await {
+            Err(ForgeError::NotFound { .. }) => {
+                Ok(Some(format!("issue #{number} is gone; the work is kept in the bottle")))
+            }
+            // What else is wrong is found when the pull request is opened.
+            Ok(_) | Err(_) => Ok(None),
+        }
     }
 
     async fn open_pull(

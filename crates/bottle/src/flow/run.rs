@@ -23,7 +23,7 @@ use sandbox::spec::BoxUser;
 use serde_json::json;
 
 use super::access::ForgeAccess;
-use super::attestation::{mark_unsigned, sign_statements};
+use super::attestation::{load_operations, mark_unsigned, sign_statements};
 use super::bottle::{Bottle, BottleState, Record, Session, WorkspaceState};
 use super::context::{RunContext, TransientFailure};
 use super::issue_row;
@@ -35,8 +35,12 @@ use super::run_record::{BottleRunPart, SidecarEnd};
 use super::show::show_end;
 use super::sidecar::SidecarPlace;
 use crate::exit::{Failure, OrGeneral};
-use crate::rules::judge::{AgentWork, Verdict, headless_status, judge};
+use crate::rules::issue_text::own_digest_mark;
+use crate::rules::judge::{ActingMessage, AgentWork, Verdict, headless_status, judge};
 use crate::rules::session::session_of;
+
+/// Largest number of commits whose messages are read; the evidence bounds them too.
+const MESSAGES_MAX: usize = 10_000;
 
 /// A run of a bottle that is in progress.
 pub(crate) struct BottleRun<'a> {
@@ -92,6 +96,23 @@ impl<'a> BottleRun<'a> {
         found.ok().flatten().map(|_| id)
     }
 
+    /// Messages of the agent's commits that would act on issues of the forge when they are merged. Without a forge they do
+    /// nothing.
+    async fn acting_messages(&self) -> Result<Vec<ActingMessage>, Failure> {
+        let Run { record, .. } = &self.run;
+        let (Some(tip), Some(env)) = (record.tip(), &record.forge) else { return Ok(Vec::new()) };
+        if record.evidence.as_ref().is_some_and(|evidence| evidence.too_large) {
+            return Ok(Vec::new());
+        }
+        let repo = self.run.import_repo(&self.source.repo);
+        let known = [record.pins.start.clone(), record.pins.base.clone()];
+        let messages = repo.new_messages(&tip, &known, MESSAGES_MAX).await.or_general()?;
+        Ok(messages
+            .iter()
+            .filter_map(|(commit, message)| ActingMessage::find(commit, message, env.issue))
+            .collect())
+    }
+
     /// Paths whose content is neither the branch's nor the base's: a merge of the base changes nothing.
     async fn changed_paths(&self) -> Result<Vec<Vec<u8>>, Failure> {
         let Some(tip) = self.run.record.tip() else { return Ok(Vec::new()) };
@@ -106,6 +127,16 @@ impl<'a> BottleRun<'a> {
         let theirs: BTreeSet<Vec<u8>> = theirs.into_iter().map(|entry| entry.path).collect();
         Ok(ours.into_iter().map(|entry| entry.path).filter(|path| theirs.contains(path)).collect())
     }
+}
+
+/// Marks of the descriptions that the agent wrote in a run, from the operation log.
+fn own_descriptions(dir: &RunDir) -> Result<Vec<String>, Failure> {
+    let written = |line: &serde_json::Value| {
+        let is_done = line["op"] == "forge.update_description" && line["outcome"] == "done";
+        let digest = line.pointer("/detail/text_sha256").and_then(|digest| digest.as_str());
+        digest.filter(|_| is_done).map(own_digest_mark)
+    };
+    Ok(load_operations(dir)?.iter().filter_map(written).collect())
 }
 
 /// Usage of this agent's conversation before the run.
@@ -199,7 +230,10 @@ impl Product for BottleRun<'_> {
     async fn before_launch(&mut self) -> Result<(), Failure> {
         let Some(access) = &self.access else { return Ok(()) };
         let place = SidecarPlace::of(&self.run.dir)?;
-        if place.is_alive()? { Ok(()) } else { place.start(&self.run.dir, access).await }
+        match place.is_alive()? {
+            true => place.wait_ready().await,
+            false => place.start(&self.run.dir, access).await,
+        }
     }
 
     async fn attend(&mut self) -> Result<AgentExit, Failure> {
@@ -250,6 +284,7 @@ impl Product for BottleRun<'_> {
 
     async fn judge(&mut self) -> Result<Verdict, Failure> {
         let changed = self.changed_paths().await?;
+        let acting = self.acting_messages().await?;
         let record = &self.run.record;
         Ok(judge(&AgentWork {
             ended: record.ended(),
@@ -259,6 +294,7 @@ impl Product for BottleRun<'_> {
             protected: &record.manifest.protect,
             allowed: &record.manifest.allow_paths,
             changed: &changed,
+            acting: &acting,
         }))
     }
 
@@ -307,6 +343,8 @@ impl Product for BottleRun<'_> {
         let RunContext { ui, home, .. } = self.context;
         issue_row::step(home, &self.record, BottleStep::Freeze)?;
         self.record.state = BottleState::Frozen;
+        // The agent's own description of its issue is no news for it.
+        self.record.seen_comments.extend(own_descriptions(&self.run.dir)?);
         self.bottle.save(&self.record)?;
         mark_unsigned(ui, home, &self.bottle, &self.run.dir);
         Ok((status, status))

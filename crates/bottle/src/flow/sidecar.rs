@@ -87,6 +87,11 @@ impl SidecarPlace {
         let lock = lock.or_general()?;
         let log = fs::File::create(&self.log).or_general()?;
         spawn_detached(&command(dir, access)?, lock.into_file(), log).or_general()?;
+        self.wait_ready().await
+    }
+
+    /// Waits until it serves: a box that starts before that finds no socket.
+    pub(crate) async fn wait_ready(&self) -> Result<(), Failure> {
         let started = host::clock::monotonic();
         while !self.ready.exists() {
             let is_gone = !self.is_alive()?;
@@ -138,7 +143,7 @@ impl SidecarPlace {
         if self.is_alive()? {
             let released = host::lock::wait_released(&self.lock);
             let ended = tokio::time::timeout(STOP_LIMIT, released).await;
-            let late = |_| Failure::new(BottleExit::General, "the forge sidecar does not end");
+            let late = |_| Failure::transient("the forge sidecar does not end");
             ended.map_err(late)?.or_general()?;
         }
         Ok(())

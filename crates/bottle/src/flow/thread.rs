@@ -2,68 +2,198 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forge::{Comment, CommentKind, Forge, Issue, Thread};
+use forge::{
+    Comment, CommentKind, DeliveredText, Forge, ForgeError, ForgeKind, Issue, IssueChange,
+    PullRequest, ReviewVerdict, Thread, text_digest,
+};
+use model::escape::escape_line;
+use orchestrator_db::{IssueKey, IssueText, SqliteForgeStateStore};
 
 use super::access::ForgeAccess;
+use super::bottle::Record;
 use crate::exit::{Failure, OrGeneral};
+use crate::rules::command::{CommentCommand, is_fresh, parse_command};
+use crate::rules::issue_text::{ChosenText, TextFacts, choose_text, is_own_mark, text_mark};
 use crate::rules::prompt::ThreadMessage;
 use crate::rules::target::{judge_target, parse_labels};
 use crate::rules::trust::{AuthorRole, judge_role};
 
+/// Digits of a text's digest in a mark.
+const MARK_DIGITS: usize = 16;
+
 /// An assignment as the forge has it now.
 pub(crate) struct Assignment {
     pub(crate) issue: Issue,
+    /// Text of the issue that the agent works by.
+    pub(crate) text: IssueText,
     /// Bottles that its labels name, in place of the agent's own.
     pub(crate) bottles: Vec<String>,
     pub(crate) pull: Option<u64>,
+    /// The pull request, unless it is gone.
+    pub(crate) pull_request: Option<PullRequest>,
     /// Messages of trusted authors and of the agent itself.
     pub(crate) thread: Vec<ThreadMessage>,
     /// Number of comments by others, which are left out.
     pub(crate) left_out: usize,
+    /// True if an outsider changed the text of the issue, which is left out.
+    pub(crate) text_changed: bool,
+    /// Commands of members that no run has seen.
+    pub(crate) commands: Vec<CommentCommand>,
+    /// Texts of the agents' own account, by which an answer is found again.
+    pub(crate) own_texts: Vec<String>,
     pub(crate) seen_comments: BTreeSet<String>,
 }
 
-/// Reads the issue, finds its pull request, and gathers the whole conversation. Comments that are not in `seen_comments` are
-/// new; without a set, this is the first run, and all of them are.
+/// Knowledge about an assignment before it is read.
+#[derive(Debug, Default)]
+pub(crate) struct AssignmentHistory<'a> {
+    pub(crate) pull: Option<u64>,
+    /// Marks of the comments that earlier runs have seen; without a set, this is the first run, and all are new.
+    pub(crate) seen: Option<&'a BTreeSet<String>>,
+    /// Text of the issue in the last run, or when the issue was queued.
+    pub(crate) text: Option<&'a IssueText>,
+    /// Texts of the issue that stored deliveries have, oldest first.
+    pub(crate) delivered: Vec<DeliveredText>,
+}
+
+impl<'a> AssignmentHistory<'a> {
+    pub(crate) fn of(record: &'a Record, delivered: Vec<DeliveredText>) -> Self {
+        let (seen, text) = (Some(&record.seen_comments), record.text.as_ref());
+        Self { pull: record.pull, seen, text, delivered }
+    }
+}
+
+/// Texts of an issue in its stored deliveries, oldest first. The signature of each was verified before it was stored.
+pub(crate) fn delivered_texts(
+    store: &SqliteForgeStateStore,
+    key: &IssueKey,
+) -> Result<Vec<DeliveredText>, Failure> {
+    let stored = store.issue_deliveries(key).or_general()?;
+    let read = |(source, body): (String, Vec<u8>)| {
+        ForgeKind::parse(&source).and_then(|kind| kind.read_delivered_text(&body))
+    };
+    Ok(stored.into_iter().filter_map(read).collect())
+}
+
+/// Reads the issue, finds its pull request, and gathers the whole conversation.
 pub(crate) async fn read_assignment(
     access: &ForgeAccess,
-    known_pull: Option<u64>,
-    seen: Option<&BTreeSet<String>>,
+    history: AssignmentHistory<'_>,
 ) -> Result<Assignment, Failure> {
     let forge = access.open().await?;
     let number = access.env.issue;
     let issue = forge.read_issue(number).await.or_general()?;
-    let pull = match access.env.pull.or(known_pull) {
+    let pull = match access.env.pull.or(history.pull) {
         Some(pull) => Some(pull),
         None => forge.get_pr_for_issue(number).await.or_general()?,
     };
-    let mut threads = vec![(format!("issue #{number}"), Thread::Issue(number))];
-    threads.extend(pull.map(|pull| (format!("pull request #{pull}"), Thread::Pull(pull))));
-    let bottles = parse_labels(&issue.labels).bottles;
-    let first = ThreadMessage {
-        author: issue.author.clone(),
-        at: "when it was opened".to_owned(),
-        body: format!("{}\n\n{}", issue.title, issue.body),
-        is_new: seen.is_none(),
-        place: format!("issue #{number}"),
-    };
-    let thread = vec![first];
-    let mut assignment =
-        Assignment { issue, bottles, pull, thread, left_out: 0, seen_comments: BTreeSet::new() };
     let mut authors = Authors::new(access, &forge).await?;
-    for (place, thread) in threads {
-        for comment in forge.read_comments(thread).await.or_general()? {
-            let role = authors.role(&comment.author).await?;
-            assignment.take(&comment, &place, role, seen);
-        }
+    let chosen = choose_issue_text(&issue, &history, &mut authors).await?;
+    let now = IssueText { title: issue.title.clone(), body: issue.body.clone() };
+    let seen = history.seen;
+    let own = seen.into_iter().flatten().filter(|mark| is_own_mark(mark)).cloned();
+    let mut assignment = Assignment {
+        bottles: parse_labels(&issue.labels).bottles,
+        pull,
+        pull_request: match pull {
+            Some(number) => read_pull(&forge, number).await?,
+            None => None,
+        },
+        thread: vec![ThreadMessage {
+            author: issue.author.clone(),
+            at: "when it was opened".to_owned(),
+            body: format!("{}\n\n{}", chosen.text.title, chosen.text.body),
+            is_new: chosen.is_new,
+            place: format!("issue #{number}"),
+            quoted: None,
+        }],
+        left_out: 0,
+        text_changed: chosen.was_changed,
+        commands: Vec::new(),
+        own_texts: Vec::new(),
+        seen_comments: own.chain([text_mark(&now)]).collect(),
+        text: chosen.text,
+        issue,
+    };
+    let comments = match assignment.issue.comments {
+        Some(0) => Vec::new(),
+        _ => forge.read_plain_comments(Thread::Issue(number)).await.or_general()?,
+    };
+    let place = format!("issue #{number}");
+    assignment.take_all(&comments, &place, &mut authors, seen).await?;
+    if let Some(pull) = assignment.pull_request.clone() {
+        let comments = read_pull_comments(&forge, &pull).await?;
+        let place = format!("pull request #{}", pull.number);
+        assignment.take_all(&comments, &place, &mut authors, seen).await?;
     }
     Ok(assignment)
 }
 
+/// Reads a pull request; `None` if it is gone.
+async fn read_pull(forge: &Forge, number: u64) -> Result<Option<PullRequest>, Failure> {
+    match forge.read_pr(number).await {
+        Err(ForgeError::NotFound { .. }) => Ok(None),
+        read => read.or_general().map(Some),
+    }
+}
+
+/// Reads the conversation and the reviews of a pull request, oldest first. Most have no comments, and say so.
+async fn read_pull_comments(forge: &Forge, pull: &PullRequest) -> Result<Vec<Comment>, Failure> {
+    let thread = Thread::Pull(pull.number);
+    let mut comments = match pull.comments {
+        Some(0) => Vec::new(),
+        _ => forge.read_plain_comments(thread).await.or_general()?,
+    };
+    comments.extend(forge.read_review_comments(thread).await.or_general()?);
+    comments.sort_by_key(|comment| comment.created_at);
+    Ok(comments)
+}
+
+/// Chooses the text that the agent gets: texts of members count, later ones of others do not.
+async fn choose_issue_text(
+    issue: &Issue,
+    history: &AssignmentHistory<'_>,
+    authors: &mut Authors<'_>,
+) -> Result<ChosenText, Failure> {
+    let now = IssueText { title: issue.title.clone(), body: issue.body.clone() };
+    let is_members = authors.role(&issue.author).await? != AuthorRole::Outsider;
+    let mut approved = Vec::new();
+    if !is_members {
+        for text in &history.delivered {
+            if authors.role(&text.sender).await? == AuthorRole::Trusted {
+                let DeliveredText { title, body, .. } = text.clone();
+                approved.push(IssueText { title, body });
+            }
+        }
+    }
+    let facts = TextFacts {
+        now: &now,
+        known: history.text,
+        approved: &approved,
+        is_members,
+        seen: history.seen,
+    };
+    Ok(choose_text(&facts))
+}
+
 impl Assignment {
-    /// Number of comments for the agent that it has not seen.
+    /// Number of messages for the agent that it has not seen.
     pub(crate) fn new_comments(&self) -> usize {
         self.thread.iter().filter(|message| message.is_new).count()
+    }
+
+    async fn take_all(
+        &mut self,
+        comments: &[Comment],
+        place: &str,
+        authors: &mut Authors<'_>,
+        seen: Option<&BTreeSet<String>>,
+    ) -> Result<(), Failure> {
+        for comment in comments {
+            let role = authors.role(&comment.author).await?;
+            self.take(comment, place, role, seen);
+        }
+        Ok(())
     }
 
     fn take(
@@ -73,31 +203,74 @@ impl Assignment {
         role: AuthorRole,
         seen: Option<&BTreeSet<String>>,
     ) {
-        let mark = mark(comment);
-        let is_new = role == AuthorRole::Trusted && !seen.is_some_and(|it| it.contains(&mark));
+        let (id, mark) = (comment_id(comment), comment_mark(comment));
+        // Records of earlier versions have the id alone.
+        let is_seen = seen.is_some_and(|it| it.contains(&mark) || it.contains(&id));
+        // An approval asks for nothing, and a command is for the orchestrator.
+        let command = match (&comment.kind, role) {
+            (CommentKind::Plain, AuthorRole::Trusted) => parse_command(&comment.body),
+            _ => None,
+        };
+        let asks = comment.verdict != Some(ReviewVerdict::Approved) && command.is_none();
+        let is_new = role == AuthorRole::Trusted && asks && !is_seen;
+        let fresh = !is_seen && is_fresh(comment.created_at, host::clock::now());
+        self.commands.extend(command.filter(|_| fresh).map(|command| CommentCommand {
+            mark: mark.clone(),
+            author: comment.author.clone(),
+            command,
+        }));
+        if role == AuthorRole::Bot {
+            self.own_texts.push(comment.body.clone());
+        }
         self.seen_comments.insert(mark);
         if role == AuthorRole::Outsider {
             self.left_out += 1;
             return;
         }
         self.thread.push(ThreadMessage {
-            place: place.to_owned(),
+            place: format!("{place}{}", render_place(comment)),
             author: comment.author.clone(),
             at: comment.created_at.map_or_else(|| "undated".to_owned(), |at| at.to_string()),
             body: comment.body.clone(),
             is_new,
+            quoted: match &comment.kind {
+                CommentKind::Remark { hunk, .. } => hunk.clone(),
+                CommentKind::Plain | CommentKind::Review => None,
+            },
         });
     }
 }
 
+/// File, line and verdict of a comment, as the end of the words for its thread.
+fn render_place(comment: &Comment) -> String {
+    let verdict = match comment.verdict {
+        Some(ReviewVerdict::Approved) => ", in a review that approves",
+        Some(ReviewVerdict::ChangesRequested) => ", in a review that requests changes",
+        Some(ReviewVerdict::Commented) | None => "",
+    };
+    match &comment.kind {
+        CommentKind::Plain | CommentKind::Review => verdict.to_owned(),
+        CommentKind::Remark { path, line, .. } => {
+            let line = line.map_or_else(String::new, |line| format!(" line {line}"));
+            format!(", {}{line}{verdict}", escape_line(path))
+        }
+    }
+}
+
 /// Id of a comment; forges number comments, reviews and remarks separately.
-fn mark(comment: &Comment) -> String {
+fn comment_id(comment: &Comment) -> String {
     let kind = match comment.kind {
         CommentKind::Plain => "plain",
         CommentKind::Review => "review",
         CommentKind::Remark { .. } => "remark",
     };
     format!("{kind}:{}", comment.id)
+}
+
+/// Mark of a comment with its text, so that an edited one is new.
+fn comment_mark(comment: &Comment) -> String {
+    let digest: String = text_digest(&comment.body).chars().take(MARK_DIGITS).collect();
+    format!("{}@{digest}", comment_id(comment))
 }
 
 /// Roles of the authors, each queried once.
@@ -125,7 +298,7 @@ impl<'a> Authors<'a> {
         let judge = |is_member| judge_role(login, self.bot.as_deref(), &env.triggers, is_member);
         let role = match judge(false) {
             AuthorRole::Outsider => {
-                judge(self.forge.is_org_member(&env.org, login).await.or_general()?)
+                judge(self.access.members.is_member(self.forge, &env.org, login).await?)
             }
             known => known,
         };
@@ -141,7 +314,7 @@ pub(crate) async fn check_target(
     agent: &str,
 ) -> Result<(), Failure> {
     let forge = access.open().await?;
-    let members = members_of(&forge, &access.env.org, &issue.assignees).await?;
+    let members = members_of(access, &forge, &issue.assignees).await?;
     match judge_target(&parse_labels(&issue.labels), &members, agent, &access.env.org) {
         None => Ok(()),
         Some(why) => {
@@ -151,17 +324,60 @@ pub(crate) async fn check_target(
     }
 }
 
-/// Members of an organisation among these users.
+/// Members of the organisation among these users.
 pub(crate) async fn members_of(
+    access: &ForgeAccess,
     forge: &Forge,
-    org: &str,
     users: &[String],
 ) -> Result<Vec<String>, Failure> {
     let mut members = Vec::new();
     for user in users {
-        if forge.is_org_member(org, user).await.or_general()? {
+        if access.members.is_member(forge, &access.env.org, user).await? {
             members.push(user.clone());
         }
     }
     Ok(members)
+}
+
+/// The account that gave an issue to its agent and may not: neither its label nor an assignment is a member's. `None` if
+/// the issue was given by a member, or by the agents' own account, which only its operator can use for that.
+pub(crate) async fn given_by_outsider(
+    access: &ForgeAccess,
+    forge: &Forge,
+    issue: &Issue,
+) -> Result<Option<String>, Failure> {
+    let mut authors = Authors::new(access, forge).await?;
+    let events = match forge.issue_events(issue.number).await {
+        Ok(events) => events,
+        // A server that does not tell: then the author counts.
+        Err(ForgeError::NotFound { .. } | ForgeError::Forbidden { .. }) => Vec::new(),
+        Err(error) => return Err(error).or_general(),
+    };
+    // The last change of each label and assignee that the issue has.
+    let mut actors: BTreeMap<String, String> = BTreeMap::new();
+    for event in events {
+        let what = match event.change {
+            IssueChange::Labelled(label) if issue.labels.contains(&label) => {
+                parse_labels(&[label]).agents.into_iter().next().map(|name| format!("label {name}"))
+            }
+            IssueChange::Assigned(user) if issue.assignees.contains(&user) => {
+                Some(format!("assignee {user}"))
+            }
+            IssueChange::Labelled(_) | IssueChange::Assigned(_) => None,
+        };
+        if let Some(what) = what {
+            actors.insert(what, event.actor);
+        }
+    }
+    if actors.is_empty() {
+        actors.insert(String::new(), issue.author.clone());
+    }
+    let mut outsider = None;
+    for actor in actors.into_values() {
+        match authors.role(&actor).await? {
+            AuthorRole::Trusted | AuthorRole::Bot => return Ok(None),
+            AuthorRole::Outsider => outsider = Some(actor),
+        }
+    }
+    Ok(outsider)
 }

@@ -12,6 +12,8 @@ pub(crate) struct ClosedRun<'a> {
     pub(crate) problem: Option<&'a str>,
     pub(crate) pull: Option<u64>,
     pub(crate) report: Option<DoneStatus>,
+    /// The agent's words with its report.
+    pub(crate) summary: Option<&'a str>,
     /// End of the model's quota.
     pub(crate) waiting_until: Option<Timestamp>,
 }
@@ -57,6 +59,11 @@ pub(crate) fn judge_closed_run(run: &ClosedRun<'_>) -> AfterRun {
             AfterRun::Freeze { reason: "the agent says that nothing needs a change".to_owned() }
         }
         (Some(Verdict::Infra { reason }), _) => AfterRun::Retry { reason: reason.clone() },
+        (Some(Verdict::Unfinished { .. }), Some(DoneStatus::Blocked)) => {
+            let asked = run.summary.map(str::trim).filter(|words| !words.is_empty());
+            let question = asked.unwrap_or("without a question; read its log");
+            AfterRun::CallPerson { reason: format!("the agent asks: {question}") }
+        }
         (Some(verdict), _) => AfterRun::CallPerson { reason: verdict.words() },
         (None, _) => AfterRun::CallPerson { reason: "the run has no verdict".to_owned() },
     }
@@ -72,8 +79,21 @@ mod tests {
             problem: None,
             pull: Some(7),
             report: None,
+            summary: None,
             waiting_until: None,
         }
+    }
+
+    #[test]
+    fn a_question_of_the_agent_is_the_reason() {
+        let verdict = Verdict::Unfinished { how: "the agent waits for a person".to_owned() };
+        let asking = ClosedRun {
+            report: Some(DoneStatus::Blocked),
+            summary: Some("Which database?\n"),
+            ..run(&verdict)
+        };
+        let reason = "the agent asks: Which database?".to_owned();
+        assert_eq!(judge_closed_run(&asking), AfterRun::CallPerson { reason });
     }
 
     #[test]

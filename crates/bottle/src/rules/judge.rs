@@ -2,14 +2,19 @@
 
 use engine::evidence::{Evidence, SensitiveChange};
 use engine::run::ImportOutcome;
+use forge::find_foreign_actions;
 use merge::pattern::PathPatterns;
 use model::exit::BottleExit;
+use model::id::Sha;
 use model::verdict::Ended;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sidecar::DoneStatus;
 
 use super::leak::ScanReport;
+
+/// References of one message that an objection names.
+const REFERENCES_MAX: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -63,6 +68,33 @@ pub(crate) struct AgentWork<'a> {
     pub(crate) allowed: &'a [String],
     /// Paths that differ from the start of the branch.
     pub(crate) changed: &'a [Vec<u8>],
+    pub(crate) acting: &'a [ActingMessage],
+}
+
+/// Commit message that closes or reopens an issue of others when its commit is merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ActingMessage {
+    commit: Sha,
+    /// References to the issues, as written.
+    references: Vec<String>,
+}
+
+impl ActingMessage {
+    /// Reads a message; `None` if it acts on no issue but the run's own.
+    pub(crate) fn find(commit: &Sha, message: &str, own_issue: u64) -> Option<Self> {
+        let found = find_foreign_actions(message, own_issue);
+        let references: Vec<String> =
+            found.iter().take(REFERENCES_MAX).map(|it| it.escape_debug().to_string()).collect();
+        (!references.is_empty()).then(|| Self { commit: commit.clone(), references })
+    }
+
+    fn objection(&self) -> String {
+        format!(
+            "the message of {} closes or reopens {} when it is merged; reword it",
+            self.commit.short(),
+            self.references.join(", ")
+        )
+    }
 }
 
 /// Judges a run. The machine outranks the agent, a report of failure is believed, and an agent that was frozen after its
@@ -127,6 +159,7 @@ fn objections(after: &AgentWork<'_>, evidence: &Evidence) -> Vec<String> {
         list("conflict markers", &evidence.markers_left),
         list("odd mode", &evidence.odd_modes),
         list("too large", &evidence.oversize),
+        after.acting.iter().map(ActingMessage::objection).collect(),
         after.scans.iter().filter_map(ScanReport::objection).collect(),
     ]
     .concat()
@@ -170,6 +203,7 @@ mod tests {
             protected: &[".github/workflows".to_owned()],
             allowed: &[],
             changed,
+            acting: &[],
         })
     }
 
@@ -183,7 +217,28 @@ mod tests {
             protected: &[],
             allowed: &[],
             changed: &[],
+            acting: &[],
         })
+    }
+
+    #[test]
+    fn a_commit_message_that_acts_on_another_issue_is_not_published() {
+        let commit = Sha::parse(&"a".repeat(40)).expect("a sha");
+        assert_eq!(ActingMessage::find(&commit, "sort\n\nCloses #3, see #26", 3), None);
+        let found = ActingMessage::find(&commit, "sort\n\nCloses #26\nReopens #27", 3);
+        let acting = [found.expect("it acts")];
+        let import = ImportOutcome::Commits(Box::new(good()));
+        let verdict = judge(&AgentWork {
+            ended: Ended::Exited { code: 0 },
+            report: None,
+            import,
+            scans: &[],
+            protected: &[],
+            allowed: &[],
+            changed: &[],
+            acting: &acting,
+        });
+        assert!(verdict.words().contains("closes or reopens #26, #27"), "{}", verdict.words());
     }
 
     #[test]

@@ -3,20 +3,23 @@
 
 pub(crate) mod inbox;
 mod listen;
+pub(crate) mod live_config;
 pub(crate) mod log;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod reconciler;
 pub(crate) mod repos;
 pub(crate) mod settings;
+pub(crate) mod vitals;
 pub(crate) mod web;
 mod webhook;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use host::lock::{FileLock, LockError, LockKind};
-use host::signal::{CancelReason, cancel_on_signals};
+use host::signal::{CancelReason, HangUps, cancel_on_signals, cancel_on_stop_signals};
 use model::exit::BottleExit;
 use orchestrator_db::SqliteForgeStateStore;
 use shell::Ui;
@@ -24,27 +27,48 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use self::inbox::Inbox;
+use self::live_config::{LiveConfig, keep_current};
 use self::reconciler::Reconciler;
 use self::repos::Repos;
 use self::settings::ServeSettings;
+use self::vitals::Vitals;
 use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::home::Home;
 
 /// Source of deliveries that users cause on the page or by the API.
 pub(crate) const PAGE_SOURCE: &str = "page";
+/// Source of deliveries that are commands of members in comments.
+pub(crate) const COMMENT_SOURCE: &str = "comment";
 
 pub(crate) struct Service {
     pub(crate) home: Home,
-    pub(crate) settings: ServeSettings,
-    pub(crate) repos: Repos,
+    pub(crate) config: LiveConfig,
     pub(crate) store: SqliteForgeStateStore,
     pub(crate) inbox: Inbox,
     /// Notified after a new delivery was stored.
     pub(crate) arrived: Arc<Notify>,
+    /// Notified after the configuration was read again.
+    pub(crate) reloaded: Notify,
+    pub(crate) vitals: Vitals,
 }
 
-pub(crate) async fn run(ui: &Ui, home: Home, settings: ServeSettings) -> Result<(), Failure> {
+impl Service {
+    pub(crate) fn settings(&self) -> Arc<ServeSettings> {
+        self.config.settings()
+    }
+
+    pub(crate) fn repos(&self) -> Arc<Repos> {
+        self.config.repos()
+    }
+}
+
+pub(crate) async fn run(
+    ui: &Ui,
+    home: Home,
+    config: &Path,
+    settings: ServeSettings,
+) -> Result<(), Failure> {
     web::check(&settings)?;
     let lock = lock_home(&home)?;
     let repos = Repos::load(&settings, &home)?;
@@ -57,8 +81,16 @@ pub(crate) async fn run(ui: &Ui, home: Home, settings: ServeSettings) -> Result<
     let arrived = Arc::new(Notify::new());
     let own = SqliteForgeStateStore::open(&home.database).or_general()?;
     let inbox = Inbox::open(own, Arc::clone(&arrived));
-    let service = Arc::new(Service { home, settings, repos, store, inbox, arrived });
-    let stop = cancel_on_signals().or_general()?;
+    let config = LiveConfig::new(Some(config.to_path_buf()), settings, repos, &home);
+    let (reloaded, vitals) = (Notify::new(), Vitals::default());
+    let service = Arc::new(Service { home, config, store, inbox, arrived, reloaded, vitals });
+    // A terminal that is closed ends the server; without a terminal the signal is the service manager's.
+    let (stop, hang_ups) = match host::terminal::is_present() {
+        true => (cancel_on_signals().or_general()?, None),
+        false => (cancel_on_stop_signals().or_general()?, Some(HangUps::listen().or_general()?)),
+    };
+    let current = keep_current(Arc::clone(&service), hang_ups, stop.clone());
+    tokio::spawn(current);
     ui.note(&format!("listening on http://{address}"));
     ui.event("listening", &serde_json::json!({ "address": address }));
     let serving = tokio::spawn(listen::serve(listener, router(&service), stop.clone()));

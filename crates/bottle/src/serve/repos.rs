@@ -16,6 +16,7 @@ use crate::flow::access::ForgeAccess;
 use crate::flow::home::{Home, ManifestKind};
 use crate::flow::hooks::hook_secrets;
 use crate::flow::issue_row::issue_key;
+use crate::flow::members::MemberCache;
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::target::agent_label;
 
@@ -36,16 +37,38 @@ pub(crate) struct Repo {
     checkout: Option<PathBuf>,
     /// The token's account, once the forge has named it.
     account: Arc<OnceLock<String>>,
+    members: Arc<MemberCache>,
 }
 
 impl Repos {
     pub(crate) fn load(settings: &ServeSettings, home: &Home) -> Result<Self, Failure> {
+        Self::load_with(settings, home, &HttpPool::new(None, RetryPolicy::default().connect))
+    }
+
+    /// Loads them again; connections, and what is known about accounts whose token is the same, stay.
+    pub(crate) fn reload(
+        settings: &ServeSettings,
+        home: &Home,
+        before: &Self,
+    ) -> Result<Self, Failure> {
+        let pool = before.list.values().next().map(|repo| repo.pool.clone());
+        let pool = pool.unwrap_or_else(|| HttpPool::new(None, RetryPolicy::default().connect));
+        let mut repos = Self::load_with(settings, home, &pool)?;
+        for (key, repo) in &mut repos.list {
+            let known = before.list.get(key);
+            if let Some(known) = known.filter(|known| known.token.expose() == repo.token.expose()) {
+                repo.account = Arc::clone(&known.account);
+            }
+        }
+        Ok(repos)
+    }
+
+    fn load_with(settings: &ServeSettings, home: &Home, pool: &HttpPool) -> Result<Self, Failure> {
         let mut list = BTreeMap::new();
-        let pool = HttpPool::new(None, RetryPolicy::default().connect);
         for forge in &settings.forges {
             let token = forge.token(home)?;
             for repo in &forge.repos {
-                let repo = Repo::load(forge, repo, &token, &pool, settings, home)?;
+                let repo = Repo::load(forge, repo, &token, pool, settings, home)?;
                 list.insert((repo.env.owner.clone(), repo.env.repo.clone()), repo);
             }
         }
@@ -120,6 +143,7 @@ impl Repo {
             secrets,
             checkout: forge.checkouts.get(full_name).cloned(),
             account: Arc::default(),
+            members: Arc::default(),
         })
     }
 
@@ -145,7 +169,8 @@ impl Repo {
         let env = ForgeEnv { issue, pull, ..self.env.clone() };
         let bot_login = self.bot_login.clone().or_else(|| self.account.get().cloned());
         let token = self.token.clone();
-        ForgeAccess { env, token, bot_login, pool: None }
+        let members = Arc::clone(&self.members);
+        ForgeAccess { env, token, bot_login, pool: None, members }
     }
 
     /// Access with the connections that all observations share. For the runtime of the reconciler alone: workers have

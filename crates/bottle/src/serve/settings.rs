@@ -30,6 +30,7 @@ pub(crate) struct ServeSettings {
     pub(crate) lease_secs: u64,
     pub(crate) watchdog_secs: u64,
     pub(crate) body_max_bytes: usize,
+    pub(crate) status_comment: bool,
     pub(crate) admin_token_file: Option<PathBuf>,
     pub(crate) user_header: Option<String>,
     pub(crate) log: LogFormat,
@@ -84,6 +85,7 @@ impl Default for ServeSettings {
             lease_secs: 60,
             watchdog_secs: 1800,
             body_max_bytes: 2 * 1024 * 1024,
+            status_comment: true,
             admin_token_file: None,
             user_header: None,
             log: LogFormat::Text,
@@ -103,6 +105,21 @@ impl ServeSettings {
             ))
         })?;
         Self::parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
+    }
+
+    /// Keys whose new value a running server cannot take up.
+    pub(crate) fn fixed_differences(&self, new: &Self) -> Vec<&'static str> {
+        [
+            ("listen", self.listen != new.listen),
+            ("public_url", self.public_url != new.public_url),
+            ("admin_token_file", self.admin_token_file != new.admin_token_file),
+            ("user_header", self.user_header != new.user_header),
+            ("log", self.log != new.log),
+            ("otlp_url", self.otlp_url != new.otlp_url),
+        ]
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
     }
 
     /// Parses a text and checks what types cannot express.

@@ -13,6 +13,7 @@ use axum::routing::post;
 use forge::{ForgeKind, Thread};
 use orchestrator_db::{About, Delivery, DeliveryInsert};
 
+use super::vitals::VitalCounter;
 use super::{Service, header_text};
 
 const BODY_LIMIT: Duration = Duration::from_secs(10);
@@ -26,11 +27,24 @@ async fn receive(
     Path(source): Path<String>,
     request: Request<Body>,
 ) -> Response {
-    let Some(kind) = ForgeKind::parse(&source).filter(|kind| kind.has_webhooks()) else {
+    let response = answer(&service, &source, request).await;
+    let result = match response.status() {
+        StatusCode::ACCEPTED => "accepted",
+        StatusCode::OK => "duplicate",
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "wrong-signature",
+        StatusCode::SERVICE_UNAVAILABLE => "not-stored",
+        _ => "refused",
+    };
+    service.vitals.count(VitalCounter::Webhooks, result);
+    response
+}
+
+async fn answer(service: &Service, source: &str, request: Request<Body>) -> Response {
+    let Some(kind) = ForgeKind::parse(source).filter(|kind| kind.has_webhooks()) else {
         return refuse(StatusCode::NOT_FOUND, "unknown forge");
     };
     let (head, body) = request.into_parts();
-    let limit = service.settings.body_max_bytes;
+    let limit = service.settings().body_max_bytes;
     let read = tokio::time::timeout(BODY_LIMIT, to_bytes(body, limit)).await;
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
@@ -41,8 +55,8 @@ async fn receive(
     };
     let header = |name: &str| header_text(&head.headers, name);
     // Repositories may share a secret; it authenticates deliveries for exactly these.
-    let matching = service
-        .repos
+    let repos = service.repos();
+    let matching = repos
         .secrets(kind)
         .filter(|(_, secret)| kind.verify_delivery(header, &bytes, secret.expose()));
     let authenticated: Vec<_> = matching.map(|(repo, _)| repo).collect();

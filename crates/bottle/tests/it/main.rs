@@ -17,8 +17,10 @@ mod hooks;
 mod lifecycle;
 mod manifest;
 mod older_version;
+mod operation;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod outsiders;
 mod prune;
 mod publish;
 mod readme;

@@ -14,7 +14,7 @@ use testkit::fake_forge::{OWNER, REPO, Room, TOKEN};
 use testkit::part::missing;
 use testkit::wait::{PATIENCE, wait_for};
 
-use crate::support::Scene;
+use crate::support::{SLUG, Scene};
 
 /// A scene with an orchestrator.
 pub(crate) struct Serving {
@@ -83,6 +83,40 @@ impl Serving {
     /// The same, and it dies at this moment as if by kill -9.
     pub(crate) fn start_to_die_at(scene: Scene, moment: &str, more: &str) -> Self {
         Self::start_with(scene, more, &[("BOTTLEWORKS_FAILPOINT", moment)])
+    }
+
+    /// The process that serves.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
+    /// Sends a webhook about a change of the scene's issue by an account.
+    pub(crate) fn tell_text(&self, action: &str, sender: &str, title: &str, text: &str) {
+        let event = "issue_opened_labeled_assigned-label_updated";
+        let hook = Hook::about(event, Room::Issue, self.scene.issue, SECRET);
+        let mut hook = hook.with_text(action, sender, title, text);
+        hook.sign(SECRET);
+        assert_eq!(hook.send(self.address, "/webhooks/gitea"), Some(202));
+    }
+
+    /// Waits until every stored delivery is handled.
+    pub(crate) fn wait_handled(&self) {
+        wait_for("the deliveries to be handled", || {
+            let unhandled = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
+            (self.count(unhandled) == 0).then_some(())
+        });
+    }
+
+    /// The number of runs of the scene's bottle.
+    pub(crate) fn runs(&self) -> usize {
+        self.scene.person.json(&["list"])[0]["runs"].as_array().map_or(0, Vec::len)
+    }
+
+    /// The prompt of the newest run.
+    pub(crate) fn last_prompt(&self) -> String {
+        let run = self.scene.person.last_run(SLUG);
+        let plan = std::fs::read_to_string(run.join("plan.json")).unwrap_or_default();
+        plan.replace("\\n", "\n")
     }
 
     /// Sends a webhook about an issue or a pull request; the status, if any came back.

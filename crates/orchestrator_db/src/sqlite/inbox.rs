@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use rusqlite::{Row, params};
 
-use super::{SqliteForgeStateStore, parse_time, parsed, parsed_option};
+use super::{SqliteForgeStateStore, key_values, parse_time, parsed, parsed_option};
 use crate::delivery::{About, Delivery, DeliveryInsert};
 use crate::error::DbError;
+use crate::forge_state::IssueKey;
 
 const COLUMNS: &str =
     "seq, source, delivery_id, event, owner, repo, number, thread, received_at, handled_at";
@@ -43,6 +44,14 @@ impl SqliteForgeStateStore {
     /// Deliveries after `seq`, in the order of arrival.
     pub fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError> {
         self.read_deliveries("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
+    }
+
+    /// Sources and bodies of the stored deliveries about an issue, in the order of arrival.
+    pub fn issue_deliveries(&self, key: &IssueKey) -> Result<Vec<(String, Vec<u8>)>, DbError> {
+        let sql = "SELECT source, body FROM delivery WHERE owner = ?1 AND repo = ?2 \
+                   AND number = ?3 AND thread = 'issue' ORDER BY seq";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        self.select("read the deliveries", sql, key_values(key), read)
     }
 
     pub fn count_unhandled(&self) -> Result<u64, DbError> {

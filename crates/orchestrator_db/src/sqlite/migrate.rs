@@ -10,7 +10,8 @@ use super::database;
 use crate::error::DbError;
 
 /// Statements from each version to the next; the first creates version 1.
-pub(super) const MIGRATIONS: &[&str] = &[FORGE_STATE, ORCHESTRATOR, RENAME_REQUEST];
+pub(super) const MIGRATIONS: &[&str] =
+    &[FORGE_STATE, ORCHESTRATOR, RENAME_REQUEST, DELIVERIES_OF_ISSUE, STATUS_COMMENT];
 
 const FORGE_STATE: &str = "
     CREATE TABLE forge_state (
@@ -81,6 +82,19 @@ const ORCHESTRATOR: &str = "
 ";
 
 const RENAME_REQUEST: &str = "ALTER TABLE work RENAME COLUMN errand TO request;";
+
+const DELIVERIES_OF_ISSUE: &str = "CREATE INDEX delivery_of ON delivery (owner, repo, number);";
+
+const STATUS_COMMENT: &str = "
+    CREATE TABLE status_comment (
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        comment_id INTEGER,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (owner, repo, issue_number)
+    ) STRICT, WITHOUT ROWID;
+";
 
 /// Refuses a newer schema before anything in the database changes.
 pub(super) fn check_version(

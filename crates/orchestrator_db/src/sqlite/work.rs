@@ -12,7 +12,7 @@ use super::{
 use crate::error::DbError;
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
-use crate::work::{WorkEvent, WorkItem, WorkNote, WorkRequest};
+use crate::work::{StatusComment, WorkEvent, WorkItem, WorkNote, WorkRequest};
 
 const COLUMNS: &str = "owner, repo, issue_number, state, request, trigger, title, slug, fence, claims, holder, \
                        lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at";
@@ -167,6 +167,24 @@ impl SqliteForgeStateStore {
 
     pub fn work_events(&self, key: &IssueKey) -> Result<Vec<WorkEvent>, DbError> {
         self.read_events(&format!("{OF_ISSUE} ORDER BY seq"), key_values(key))
+    }
+
+    pub fn status_comment(&self, key: &IssueKey) -> Result<Option<StatusComment>, DbError> {
+        let sql = format!("SELECT comment_id, digest FROM status_comment {OF_ISSUE}");
+        let read = |row: &Row<'_>| Ok(StatusComment { comment: row.get(0)?, digest: row.get(1)? });
+        Ok(self.select("read a status comment", &sql, key_values(key), read)?.pop())
+    }
+
+    pub fn save_status_comment(
+        &self,
+        key: &IssueKey,
+        comment: &StatusComment,
+    ) -> Result<(), DbError> {
+        let sql = "INSERT OR REPLACE INTO status_comment \
+                   (owner, repo, issue_number, comment_id, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let StatusComment { comment, digest } = comment;
+        let values = params![key.owner, key.repo, key.issue_number, comment, digest];
+        self.execute("store a status comment", sql, values).map(drop)
     }
 
     /// The events of all issues after `seq`, oldest first.

@@ -38,7 +38,11 @@ fn delivery(id: &str) -> Delivery {
 }
 
 fn start() -> WorkRequest {
-    WorkRequest::Start { agent: "implementer".to_owned(), bottles: vec!["rust".to_owned()] }
+    WorkRequest::Start {
+        agent: "implementer".to_owned(),
+        bottles: vec!["rust".to_owned()],
+        text: None,
+    }
 }
 
 fn add(store: &SqliteForgeStateStore, number: u64) -> WorkItem {

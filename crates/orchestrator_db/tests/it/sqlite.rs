@@ -77,7 +77,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     drop(raw);
     let before = std::fs::read(engine.path()).unwrap();
     let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
-    assert!(matches!(error, DbError::Newer { found: 99, known: 3, .. }), "{error}");
+    assert!(matches!(error, DbError::Newer { found: 99, known: 5, .. }), "{error}");
     assert_eq!(std::fs::read(engine.path()).unwrap(), before);
 }
 
@@ -114,7 +114,11 @@ fn a_database_of_the_version_before_opens_with_everything_in_it() {
     assert_eq!((known.status, known.pr_number), (BottleState::Frozen, Some(12)));
     let requests: Vec<_> = store.works().unwrap().into_iter().map(|work| work.request).collect();
     let resume = WorkRequest::Resume { prompt: Some("Once more.".to_owned()) };
-    let start = WorkRequest::Start { agent: "worker".to_owned(), bottles: vec!["rust".to_owned()] };
+    let start = WorkRequest::Start {
+        agent: "worker".to_owned(),
+        bottles: vec!["rust".to_owned()],
+        text: None,
+    };
     assert_eq!(requests, [resume, start]);
     assert_eq!(store.work_events(&key("alice", "hooks", 7)).unwrap().len(), 1);
     assert_eq!(store.delivery_body(1).unwrap(), b"{}");

@@ -34,7 +34,14 @@ fn check(pull: Option<u64>, problem: Option<&str>, quota: Option<&str>) -> Strin
     for (name, verdict) in verdicts() {
         for (said, report) in [("no report", None), ("success", Some(DoneStatus::Success))] {
             let waiting_until = quota.map(|at| at.parse().expect("a time"));
-            let run = ClosedRun { verdict: verdict.as_ref(), problem, pull, report, waiting_until };
+            let run = ClosedRun {
+                verdict: verdict.as_ref(),
+                problem,
+                pull,
+                report,
+                summary: None,
+                waiting_until,
+            };
             lines.push(format!("{name}, {said}: {}", show(judge_closed_run(&run))));
         }
     }

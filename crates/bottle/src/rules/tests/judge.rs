@@ -36,7 +36,16 @@ fn aftermath(
     report: Option<DoneStatus>,
     import: ImportOutcome,
 ) -> AgentWork<'static> {
-    AgentWork { ended, report, import, scans: &[], protected: &[], allowed: &[], changed: &[] }
+    AgentWork {
+        ended,
+        report,
+        import,
+        scans: &[],
+        protected: &[],
+        allowed: &[],
+        changed: &[],
+        acting: &[],
+    }
 }
 
 fn good() -> Evidence {

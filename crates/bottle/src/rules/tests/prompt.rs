@@ -18,6 +18,7 @@ fn message(author: &str, place: &str, body: &str, is_new: bool) -> ThreadMessage
         at: "2026-01-01T10:00:00Z".to_owned(),
         body: body.to_owned(),
         is_new,
+        quoted: None,
     }
 }
 
@@ -29,7 +30,7 @@ fn changes(base: bool, branch: bool) -> BranchChanges {
 }
 
 fn forge(thread: &[ThreadMessage], pull: Option<u64>, left_out: usize) -> Option<ForgePart<'_>> {
-    Some(ForgePart { issue: 3, pull, thread, left_out })
+    Some(ForgePart { issue: 3, pull, thread, left_out, text_changed: false })
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Delivery, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkRequest, WorkState,
-    WorkStep,
+    About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkRequest,
+    WorkState, WorkStep,
 };
 
 use super::Reconciler;
@@ -14,8 +14,10 @@ use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, Record};
 use crate::flow::end::{End, Loss, signal_agent};
+use crate::rules::command::CommentCommand;
 use crate::rules::decide::{Action, decide};
-use crate::serve::PAGE_SOURCE;
+use crate::serve::vitals::VitalCounter;
+use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE};
 
 /// Deliveries that one read of the inbox returns.
 const INBOX_PAGE: usize = 500;
@@ -59,7 +61,9 @@ impl Reconciler {
 
     fn handle_delivery(&mut self, delivery: &Delivery) -> Result<DeliveryProgress, Failure> {
         match self.issue_of(delivery)? {
-            Some(key) if delivery.source == PAGE_SOURCE => self.act_for_user(&key, delivery),
+            Some(key) if [PAGE_SOURCE, COMMENT_SOURCE].contains(&delivery.source.as_str()) => {
+                self.act_for_user(&key, delivery)
+            }
             Some(key) => {
                 self.queue.enqueue(&key, Some(delivery));
                 Ok(DeliveryProgress::Queued)
@@ -71,7 +75,8 @@ impl Reconciler {
 
     /// The issue that a delivery names. The forge states know the issue of each pull request of a bottle.
     fn issue_of(&self, delivery: &Delivery) -> Result<Option<IssueKey>, Failure> {
-        let Some(repo) = self.service.repos.find(&delivery.owner, &delivery.repo) else {
+        let repos = self.service.repos();
+        let Some(repo) = repos.find(&delivery.owner, &delivery.repo) else {
             return Ok(None);
         };
         match delivery.about {
@@ -104,6 +109,14 @@ impl Reconciler {
         let Some(Finished { key, entry, observed }) = self.queue.finish(finished) else {
             return Ok(());
         };
+        let vitals = &self.service.vitals;
+        let result = if observed.is_ok() { "ok" } else { "failed" };
+        vitals.count(VitalCounter::Observations, result);
+        if let Err(failure) = &observed
+            && failure.forge().is_some()
+        {
+            vitals.note_repository(&format!("{}/{}", key.owner, key.repo), Err(failure));
+        }
         match observed.and_then(|observed| self.act(&key, &observed, &entry)) {
             Ok(Reconciled::Done) => self.mark_handled(&entry.deliveries),
             Ok(Reconciled::Stale) => {
@@ -129,6 +142,7 @@ impl Reconciler {
         if version(store.work(key).or_general()?.as_ref()) != version(observed.work.as_ref()) {
             return Ok(Reconciled::Stale);
         }
+        self.store_commands(key, &observed.commands)?;
         let trigger = entry.trigger.clone();
         let action = decide(&observed.state);
         if action != Action::Nothing {
@@ -137,9 +151,10 @@ impl Reconciler {
         match (action, &observed.work) {
             (Action::Start { agent, bottles }, _) => {
                 let reason = format!("assigned, and labelled for '{agent}'");
-                let request = WorkRequest::Start { agent, bottles };
+                let text = Some(observed.text.clone());
+                let request = WorkRequest::Start { agent, bottles, text };
                 let note = WorkNote { trigger, ..WorkNote::because(reason) };
-                store.add_work(key, &observed.title, &request, &note).or_general()?;
+                store.add_work(key, &observed.text.title, &request, &note).or_general()?;
             }
             (Action::Resume { reason }, Some(work)) => {
                 let request = Some(WorkRequest::Resume { prompt: None });
@@ -164,8 +179,37 @@ impl Reconciler {
         Ok(Reconciled::Done)
     }
 
+    /// Stores the commands of members in the inbox, which carries each of them out once.
+    fn store_commands(&self, key: &IssueKey, commands: &[CommentCommand]) -> Result<(), Failure> {
+        let delivery = |command: &CommentCommand| {
+            let (event, body) = command.command.event()?;
+            Some(Delivery {
+                seq: 0,
+                source: COMMENT_SOURCE.to_owned(),
+                id: format!("{key} {}", command.mark),
+                event: event.to_owned(),
+                owner: key.owner.clone(),
+                repo: key.repo.clone(),
+                about: About::Issue(key.issue_number),
+                body: body.as_bytes().to_vec(),
+                received_at: host::clock::now(),
+                handled_at: None,
+            })
+        };
+        let list: Vec<Delivery> = commands.iter().filter_map(delivery).collect();
+        if list.is_empty() {
+            return Ok(());
+        }
+        let inserts = self.service.store.insert_deliveries(&list).or_general()?;
+        if inserts.contains(&DeliveryInsert::New) {
+            tracing::info!(issue = %key, by = commands[0].author, "a command in a comment");
+            self.service.arrived.notify_one();
+        }
+        Ok(())
+    }
+
     fn schedule_destroy(&self, work: &WorkItem, reason: &str) -> Result<(), Failure> {
-        let days = self.service.settings.retention_days;
+        let days = self.service.settings().retention_days;
         let at = host::clock::now() + Duration::from_secs(u64::from(days) * 86_400);
         let store = &self.service.store;
         store.set_destroy_at(&work.key, Some(at)).or_general()?;
@@ -202,6 +246,14 @@ impl Reconciler {
                 };
                 store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
                 store.set_destroy_at(key, None).or_general()?;
+            }
+            "model" if self.busy.contains_key(key) => return Ok(DeliveryProgress::Postponed),
+            "model" => {
+                let body = store.delivery_body(delivery.seq).or_general()?;
+                if let Some((bottle, mut record)) = find_bottle(&self.service, &work)? {
+                    record.model = Some(String::from_utf8_lossy(&body).into_owned());
+                    bottle.save(&record)?;
+                }
             }
             "destroy" if self.busy.contains_key(key) => {
                 end_agent(key, find_bottle(&self.service, &work)?.as_ref(), "a user destroys it")?;

@@ -7,11 +7,13 @@
 //! - `act` carries that out, and the actions of users
 //! - `worker` runs or removes one bottle
 //! - `record` writes down how a worker ended
+//! - `status` says on each issue how far its work is
 
 mod act;
 mod observe;
 mod queue;
 mod record;
+mod status;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,10 +26,11 @@ use orchestrator_db::{
 };
 use shell::Ui;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use self::observe::{IssueObservation, observe_issue};
 use self::queue::WorkQueue;
+use self::status::StatusBoard;
 use self::worker::{Job, JobResult};
 use super::Service;
 use super::repos::agent_labels;
@@ -79,14 +82,14 @@ impl Reconciler {
     /// Reconciles until `stop`, then drains. Boxes that run longer than the drain continue without this process.
     pub(crate) async fn run(mut self, stop: Cancel) -> Result<(), Failure> {
         self.take_over()?;
-        let settings = &self.service.settings;
-        let mut sweep = interval(Duration::from_secs(settings.sweep_secs));
-        let mut renew = interval(Duration::from_secs(settings.lease_secs.div_ceil(3)));
+        let settings = self.service.settings();
+        let mut sweep = ticker(settings.sweep_secs);
+        let mut renew = ticker(settings.lease_secs.div_ceil(3));
         let mut tick = interval(TICK);
-        for ticker in [&mut sweep, &mut renew, &mut tick] {
-            ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        }
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let service = Arc::clone(&self.service);
         let arrived = Arc::clone(&self.service.arrived);
+        let mut board = StatusBoard::open(&self.service)?;
         loop {
             let done = tokio::select! {
                 _ = stop.cancelled() => break,
@@ -97,9 +100,20 @@ impl Reconciler {
                     self.queue.enqueue(&key, None);
                     Ok(())
                 }
+                () = service.reloaded.notified() => {
+                    let settings = self.service.settings();
+                    // The first tick of a new ticker comes at once.
+                    sweep = ticker(settings.sweep_secs);
+                    renew = ticker(settings.lease_secs.div_ceil(3));
+                    Ok(())
+                }
                 _ = sweep.tick() => self.sweep(),
                 _ = renew.tick() => self.renew_leases(),
-                _ = tick.tick() => self.maintain(),
+                Some(written) = board.next_written() => {
+                    board.finish(written);
+                    Ok(())
+                }
+                _ = tick.tick() => self.maintain().and_then(|()| board.update(&self.service)),
             };
             let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
             let service = &self.service;
@@ -117,7 +131,7 @@ impl Reconciler {
     }
 
     async fn drain(&mut self) -> Result<(), Failure> {
-        let end = Instant::now() + Duration::from_secs(self.service.settings.drain_secs);
+        let end = Instant::now() + Duration::from_secs(self.service.settings().drain_secs);
         tracing::info!(running = self.busy.len(), "stopping: no new work is started");
         while !self.busy.is_empty() {
             tokio::select! {
@@ -146,7 +160,7 @@ impl Reconciler {
     }
 
     fn lease(&self) -> Duration {
-        Duration::from_secs(self.service.settings.lease_secs)
+        Duration::from_secs(self.service.settings().lease_secs)
     }
 
     fn renew_leases(&self) -> Result<(), Failure> {
@@ -155,7 +169,7 @@ impl Reconciler {
 
     /// Claims items while a slot is free. The claim is on disk before anything starts.
     fn claim(&mut self) -> Result<(), Failure> {
-        while self.busy.len() < self.service.settings.max_bottles {
+        while self.busy.len() < self.service.settings().max_bottles {
             let claimed = self.service.store.claim_work(&self.holder, self.lease()).or_general()?;
             let Some(work) = claimed else { return Ok(()) };
             host::failpoint::hit("claimed");
@@ -215,7 +229,8 @@ impl Reconciler {
             }
         }
         sign_statements(&Ui::log("statements"), &self.service.home);
-        let days = u64::from(self.service.settings.delivery_days);
+        // A command in a comment is known by its delivery for longer than it is fresh.
+        let days = u64::from(self.service.settings().delivery_days.max(2));
         let before = host::clock::now() - Duration::from_secs(days * 86_400);
         self.service.store.forget_deliveries(before).or_general()?;
         Ok(())
@@ -228,12 +243,14 @@ async fn list_issues(
     labels: BTreeSet<String>,
     found: mpsc::UnboundedSender<IssueKey>,
 ) {
-    for repo in service.repos.all() {
+    for repo in service.repos().all() {
         for label in &labels {
             let listed = match repo.shared_access(1, None).open().await {
                 Ok(forge) => forge.list_open_issues(std::slice::from_ref(label)).await.or_general(),
                 Err(failure) => Err(failure),
             };
+            let outcome = listed.as_ref().map(|_| ());
+            service.vitals.note_repository(&repo.full_name(), outcome);
             match listed {
                 Ok(issues) => {
                     for issue in issues {
@@ -248,6 +265,12 @@ async fn list_issues(
             }
         }
     }
+}
+
+fn ticker(secs: u64) -> Interval {
+    let mut ticker = interval(Duration::from_secs(secs.max(1)));
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticker
 }
 
 fn pause_after(tries: u32) -> Duration {

@@ -1,21 +1,29 @@
 //! Observation of one issue: the facts of the forge, the database and the bottle, gathered once and handed on.
 
-use forge::{Forge, ForgeError, ThreadState};
-use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem};
+use forge::{Forge, ForgeError, Issue, Thread, ThreadState};
+use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, IssueText, WorkItem};
 
+use super::status::render_work;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
-use crate::flow::thread::{members_of, read_assignment};
+use crate::flow::thread::{
+    AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
+};
+use crate::rules::command::CommentCommand;
 use crate::rules::decide::{IssueState, PullState, WorkFacts};
-use crate::rules::target::parse_labels;
+use crate::rules::status_text::STATUS_MARK;
+use crate::rules::target::{Labels, parse_labels};
 use crate::serve::Service;
 
 pub(super) struct IssueObservation {
     pub(super) state: IssueState,
-    pub(super) title: String,
+    /// Text of the issue; empty if the issue is gone.
+    pub(super) text: IssueText,
     pub(super) work: Option<WorkItem>,
     pub(super) bottle: Option<(Bottle, Record)>,
+    /// Commands of members that change something.
+    pub(super) commands: Vec<CommentCommand>,
 }
 
 /// Observes an issue. One that was deleted, moved or is a pull request counts as closed and unlabelled.
@@ -23,7 +31,8 @@ pub(super) async fn observe_issue(
     service: &Service,
     key: &IssueKey,
 ) -> Result<IssueObservation, Failure> {
-    let repo = service.repos.of(key)?;
+    let repos = service.repos();
+    let repo = repos.of(key)?;
     let work = service.store.work(key).or_general()?;
     let bottle = match &work {
         Some(work) => find_bottle(service, work)?,
@@ -36,53 +45,126 @@ pub(super) async fn observe_issue(
         has_bottle: work.slug.is_some(),
         retires: work.destroy_at.is_some(),
     });
-    let (mut state, title) = observe_state(&access, record).await?;
+    let delivered = match record {
+        Some(_) => delivered_texts(&service.store, key)?,
+        None => Vec::new(),
+    };
+    let observed = match (record, &work) {
+        (Some(record), Some(work)) => {
+            let history = AssignmentHistory::of(record, delivered);
+            observe_bottle(service, &access, work, history).await
+        }
+        _ => observe_waiting(&access, work.is_none())
+            .await
+            .map(|(state, text)| (state, text, Vec::new())),
+    };
+    let (mut state, text, commands) = found(observed)?.unwrap_or_default();
     state.work = facts;
-    Ok(IssueObservation { state, title, work, bottle })
+    Ok(IssueObservation { state, text, work, bottle, commands })
 }
 
-/// Observes an issue and its title. Without a bottle the comments do not matter, and most issues never get one.
-async fn observe_state(
+/// Observes an issue that has a bottle: its conversation and its pull request. Commands that only need an answer get it.
+async fn observe_bottle(
+    service: &Service,
     access: &ForgeAccess,
-    record: Option<&Record>,
-) -> Result<(IssueState, String), Failure> {
-    let read = async {
-        let Some(record) = record else {
-            let issue = access.open().await?.read_issue(access.env.issue).await.or_general()?;
-            return Ok((issue, None, 0));
-        };
-        let read = read_assignment(access, record.pull, Some(&record.seen_comments)).await?;
-        let new_comments = read.new_comments();
-        Ok((read.issue, read.pull, new_comments))
-    };
-    let Some((issue, pull, new_comments)) = found(read.await)? else {
-        return Ok(Default::default());
-    };
+    work: &WorkItem,
+    history: AssignmentHistory<'_>,
+) -> Result<(IssueState, IssueText, Vec<CommentCommand>), Failure> {
+    let read = read_assignment(access, history).await?;
     let forge = access.open().await?;
-    let labels = parse_labels(&issue.labels);
-    let has_member = match labels.agents.is_empty() {
-        true => false,
-        false => !members_of(&forge, &access.env.org, &issue.assignees).await?.is_empty(),
-    };
-    let pull = match pull {
-        Some(number) => observe_pull(&forge, number).await?,
-        None => None,
-    };
+    let mut commands = Vec::new();
+    for command in read.commands.iter().cloned() {
+        match command.command.event() {
+            Some(_) => commands.push(command),
+            None => {
+                answer_command(service, access, &forge, work, &read.own_texts, &command).await?
+            }
+        }
+    }
+    let labels = parse_labels(&read.issue.labels);
+    let pull = read.pull_request.as_ref().map(|pull| PullState {
+        number: pull.number,
+        is_open: pull.is_open(),
+        is_merged: pull.merged,
+    });
     let state = IssueState {
-        is_open: issue.state == ThreadState::Open,
+        has_member: has_member(access, &forge, &read.issue, &labels).await?,
+        is_open: read.issue.state == ThreadState::Open,
+        agents: labels.agents,
+        bottles: labels.bottles,
+        pull,
+        new_comments: read.new_comments(),
+        work: None,
+    };
+    Ok((state, read.text, commands))
+}
+
+/// Answers a command, once: the mark of an answer that is there already is found. An issue has one observation at a time.
+async fn answer_command(
+    service: &Service,
+    access: &ForgeAccess,
+    forge: &Forge,
+    work: &WorkItem,
+    own_texts: &[String],
+    command: &CommentCommand,
+) -> Result<(), Failure> {
+    let mark = command.answer_mark();
+    if own_texts.iter().any(|text| text.starts_with(&mark)) {
+        return Ok(());
+    }
+    let status = render_work(service, work, access)?;
+    let status = status.strip_prefix(STATUS_MARK).unwrap_or(&status);
+    if let Some(text) = command.answer(status) {
+        tracing::info!(issue = %work.key, by = command.author, "answering a command");
+        forge.post_comment(Thread::Issue(work.key.issue_number), &text).await.or_general()?;
+    }
+    Ok(())
+}
+
+/// Observes an issue without a bottle: its comments do not matter, and most issues never get one. A new one must have been
+/// given to its agent by a member.
+async fn observe_waiting(
+    access: &ForgeAccess,
+    is_new: bool,
+) -> Result<(IssueState, IssueText), Failure> {
+    let forge = access.open().await?;
+    let issue = forge.read_issue(access.env.issue).await.or_general()?;
+    let labels = parse_labels(&issue.labels);
+    let is_open = issue.state == ThreadState::Open;
+    let mut has_member = has_member(access, &forge, &issue, &labels).await?;
+    if is_new && has_member && is_open {
+        if let Some(actor) = given_by_outsider(access, &forge, &issue).await? {
+            let org = &access.env.org;
+            tracing::warn!(
+                issue = issue.number,
+                actor,
+                org,
+                "not started: labelled and assigned by an account that is not a member"
+            );
+            has_member = false;
+        }
+    }
+    let state = IssueState {
+        is_open,
         agents: labels.agents,
         bottles: labels.bottles,
         has_member,
-        pull,
-        new_comments,
-        work: None,
+        ..IssueState::default()
     };
-    Ok((state, issue.title))
+    Ok((state, IssueText { title: issue.title, body: issue.body }))
 }
 
-async fn observe_pull(forge: &Forge, number: u64) -> Result<Option<PullState>, Failure> {
-    let pull = found(forge.read_pr(number).await.or_general())?;
-    Ok(pull.map(|pull| PullState { number, is_open: pull.is_open(), is_merged: pull.merged }))
+/// Returns whether an issue for an agent is assigned to a member; without a label for an agent it does not matter.
+async fn has_member(
+    access: &ForgeAccess,
+    forge: &Forge,
+    issue: &Issue,
+    labels: &Labels,
+) -> Result<bool, Failure> {
+    match labels.agents.is_empty() {
+        true => Ok(false),
+        false => Ok(!members_of(access, forge, &issue.assignees).await?.is_empty()),
+    }
 }
 
 /// Turns "not found" into `None`.
@@ -120,8 +202,10 @@ mod tests {
     use super::*;
     use crate::flow::home::Home;
     use crate::serve::inbox::Inbox;
+    use crate::serve::live_config::LiveConfig;
     use crate::serve::repos::Repos;
     use crate::serve::settings::ServeSettings;
+    use crate::serve::vitals::Vitals;
 
     fn service(folder: &std::path::Path) -> Service {
         let home = Home::at(folder);
@@ -135,7 +219,9 @@ mod tests {
         let inbox = Inbox::open(store(), Arc::clone(&arrived));
         let repos = Repos::load(&settings, &home).expect("repositories");
         let store = store();
-        Service { home, settings, repos, store, inbox, arrived }
+        let config = LiveConfig::new(None, settings, repos, &home);
+        let (reloaded, vitals) = (Notify::new(), Vitals::default());
+        Service { home, config, store, inbox, arrived, reloaded, vitals }
     }
 
     /// The worker writes the row, then the folder's record. An observation in between must not take the bottle for a
@@ -144,9 +230,9 @@ mod tests {
     fn a_bottle_that_is_being_made_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let service = service(folder.path());
-        let repo = service.repos.find("acme", "widget").expect("it is served");
-        let key = repo.issue(3);
-        let request = WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new() };
+        let key = service.repos().find("acme", "widget").expect("it is served").issue(3);
+        let request =
+            WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new(), text: None };
         let note = WorkNote::because("labelled");
         let work = service.store.add_work(&key, "Sort", &request, &note).expect("queued");
         let bottle = Bottle::create(&service.home, "worker-issue-3").expect("a folder");

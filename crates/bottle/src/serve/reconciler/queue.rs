@@ -1,5 +1,8 @@
 //! The work queue: which issues are due for an observation, and which observations run. A delivery that arrives during an
 //! observation belongs to the next one, because this one may have missed what it tells of.
+//!
+//! Issues with a delivery come first and have places of their own, so that a sweep over many issues delays none of them.
+//! All others take turns: whoever waits longest is next, however often a sweep comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,8 +14,10 @@ use tokio::time::Instant;
 use super::pause_after;
 use crate::exit::Failure;
 
+/// Observations without a delivery that run at once.
+const SWEEPS_MAX: usize = 8;
 /// Observations that run at once.
-const OBSERVATIONS_MAX: usize = 8;
+const OBSERVATIONS_MAX: usize = 32;
 /// Longest pause of a failed issue after a new delivery: the forge may be back.
 const DELIVERY_PAUSE: Duration = Duration::from_secs(5);
 
@@ -25,6 +30,8 @@ pub(super) struct WorkQueue<T> {
     tasks: JoinSet<(IssueKey, Result<T, Failure>)>,
     /// Deliveries that were read and are not handled yet.
     accepted: BTreeSet<u64>,
+    /// Number of entries so far.
+    entries: u64,
 }
 
 /// Reason for an observation, and its earliest time.
@@ -35,6 +42,14 @@ pub(super) struct PendingIssue {
     pub(super) trigger: Option<String>,
     due: Option<Instant>,
     tries: u32,
+    /// Place in the order of arrival.
+    turn: u64,
+}
+
+impl PendingIssue {
+    fn has_delivery(&self) -> bool {
+        !self.deliveries.is_empty()
+    }
 }
 
 pub(super) struct Finished<T> {
@@ -50,7 +65,16 @@ impl<T: Send + 'static> WorkQueue<T> {
             observing: BTreeMap::new(),
             tasks: JoinSet::new(),
             accepted: BTreeSet::new(),
+            entries: 0,
         }
+    }
+
+    /// The entry of an issue; a new one comes after all others.
+    fn entry(&mut self, key: &IssueKey) -> &mut PendingIssue {
+        self.entries += 1;
+        let turn = self.entries;
+        let new = || PendingIssue { turn, ..PendingIssue::default() };
+        self.pending.entry(key.clone()).or_insert_with(new)
     }
 
     /// Accepts a delivery; `false` if it was accepted before.
@@ -66,7 +90,7 @@ impl<T: Send + 'static> WorkQueue<T> {
     }
 
     pub(super) fn enqueue(&mut self, key: &IssueKey, delivery: Option<&Delivery>) {
-        let entry = self.pending.entry(key.clone()).or_default();
+        let entry = self.entry(key);
         if let Some(delivery) = delivery {
             entry.deliveries.push(delivery.seq);
             entry.trigger = Some(delivery.id.clone());
@@ -75,21 +99,26 @@ impl<T: Send + 'static> WorkQueue<T> {
         }
     }
 
-    /// Spawns an observation for each due issue, up to the concurrency limit.
+    /// Spawns an observation for each due issue, up to the concurrency limits.
     pub(super) fn spawn_due<F>(&mut self, observe: impl Fn(IssueKey) -> F)
     where
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
         let now = Instant::now();
         let is_due = |entry: &PendingIssue| entry.due.is_none_or(|due| due <= now);
-        let due: Vec<IssueKey> = self
+        let mut due: Vec<(bool, u64, IssueKey)> = self
             .pending
             .iter()
             .filter(|(key, entry)| is_due(entry) && !self.observing.contains_key(*key))
-            .map(|(key, _)| key.clone())
-            .take(OBSERVATIONS_MAX.saturating_sub(self.observing.len()))
+            .map(|(key, entry)| (!entry.has_delivery(), entry.turn, key.clone()))
             .collect();
-        for key in due {
+        due.sort_unstable();
+        for (is_sweep, _, key) in due {
+            let sweeps = self.observing.values().filter(|entry| !entry.has_delivery()).count();
+            let is_full = self.observing.len() >= OBSERVATIONS_MAX;
+            if is_full || (is_sweep && sweeps >= SWEEPS_MAX) {
+                break;
+            }
             let entry = self.pending.remove(&key).unwrap_or_default();
             self.observing.insert(key.clone(), entry);
             let observed = observe(key.clone());
@@ -121,7 +150,7 @@ impl<T: Send + 'static> WorkQueue<T> {
 
     /// Queues an entry again, due at once.
     pub(super) fn requeue(&mut self, key: &IssueKey, earlier: PendingIssue) {
-        let entry = self.pending.entry(key.clone()).or_default();
+        let entry = self.entry(key);
         entry.deliveries.extend(earlier.deliveries);
         entry.trigger = entry.trigger.take().or(earlier.trigger);
         entry.tries = entry.tries.max(earlier.tries);
@@ -216,6 +245,47 @@ mod tests {
         assert!(queue.finish(result).is_none());
         queue.spawn_due(|_| async { Ok(1) });
         assert_eq!(finished(&mut queue).await.entry.deliveries, [1]);
+    }
+
+    fn numbered(issue_number: u64) -> IssueKey {
+        IssueKey { issue_number, ..key() }
+    }
+
+    fn started(queue: &mut WorkQueue<u8>) -> Vec<u64> {
+        let list = std::cell::RefCell::new(Vec::new());
+        queue.spawn_due(|key| {
+            list.borrow_mut().push(key.issue_number);
+            std::future::pending()
+        });
+        list.into_inner()
+    }
+
+    #[tokio::test]
+    async fn a_delivery_starts_at_once_whatever_a_sweep_does() {
+        let mut queue: WorkQueue<u8> = WorkQueue::new();
+        for number in 1..=1000 {
+            queue.enqueue(&numbered(number), None);
+        }
+        assert_eq!(started(&mut queue), [1, 2, 3, 4, 5, 6, 7, 8]);
+        queue.enqueue(&numbered(999), Some(&delivery(1)));
+        assert_eq!(started(&mut queue), [999], "it waits for no place of the sweep");
+    }
+
+    #[tokio::test]
+    async fn all_issues_take_turns_although_a_sweep_comes_before_the_last_one_is_done() {
+        let mut queue: WorkQueue<u8> = WorkQueue::new();
+        let mut seen = BTreeSet::new();
+        for _ in 0..10 {
+            for number in 1..=40 {
+                queue.enqueue(&numbered(number), None);
+            }
+            queue.spawn_due(|_| async { Ok(1) });
+            while let Some(result) = queue.next_finished().await {
+                let Finished { key, .. } = queue.finish(result).expect("an observation");
+                seen.insert(key.issue_number);
+            }
+        }
+        assert_eq!(seen.len(), 40, "{seen:?}");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Writes down how a worker ended. A result that cannot be written now is kept and tried again.
 
+use std::time::Duration;
+
+use forge::ForgeError;
 use jiff::Timestamp;
 use orchestrator_db::{DbError, WorkItem, WorkNote, WorkRequest, WorkStep};
 
@@ -12,6 +15,10 @@ use crate::rules::closed_run::AfterRun;
 const PASSING_TRIES: u32 = 40;
 /// Consecutive failures of the machine, before a person is needed.
 const MACHINE_TRIES: u32 = 3;
+/// Pause before the next look at a lock that another process holds: a run of a killed process, or a user at a terminal.
+const HELD_PAUSE: Duration = Duration::from_secs(1);
+/// Pause after the forge refused the token.
+const TOKEN_PAUSE: Duration = Duration::from_secs(30);
 
 impl Reconciler {
     /// Records a result, and enqueues the issue: people may have commented in the meantime.
@@ -66,6 +73,16 @@ fn step_after(
         JobOutcome::Closed(AfterRun::Retry { reason } | AfterRun::CallPerson { reason }) => {
             (WorkStep::CallPerson, note(reason))
         }
+        // A lock is released by whoever holds it, so it is waited for however long that takes, and no person is needed.
+        JobOutcome::Failed(failure) if failure.is_held() => {
+            let not_before = Some(host::clock::now() + HELD_PAUSE);
+            (WorkStep::Wait, WorkNote { not_before, ..note(&failure.to_string()) })
+        }
+        // The operator replaces the token, and then it continues by itself.
+        JobOutcome::Failed(failure) if is_token_refused(failure) => {
+            let not_before = Some(host::clock::now() + TOKEN_PAUSE);
+            (WorkStep::Wait, WorkNote { not_before, ..note(&failure.to_string()) })
+        }
         JobOutcome::Failed(failure) if failure.is_transient() && work.attempts < PASSING_TRIES => {
             let note = retry_later(work, note(&failure.to_string()));
             let not_before = failure.retry_after().or(note.not_before);
@@ -79,6 +96,10 @@ fn step_after(
     }
 }
 
+fn is_token_refused(failure: &Failure) -> bool {
+    matches!(failure.forge(), Some(ForgeError::Unauthorized { .. } | ForgeError::BadToken { .. }))
+}
+
 fn retry_later(work: &WorkItem, note: WorkNote) -> WorkNote {
     let attempts = work.attempts + 1;
     let until: Timestamp = host::clock::now() + pause_after(attempts);
@@ -87,7 +108,12 @@ fn retry_later(work: &WorkItem, note: WorkNote) -> WorkNote {
 
 #[cfg(test)]
 mod tests {
+    use engine::run::RunError;
+    use host::chain::ChainFileError;
+    use host::lock::LockError;
+    use model::exit::BottleExit;
     use orchestrator_db::{IssueKey, WorkState};
+    use run_store::StoreError;
 
     use super::*;
 
@@ -96,7 +122,11 @@ mod tests {
         WorkItem {
             key: IssueKey { owner: "acme".to_owned(), repo: "widget".to_owned(), issue_number: 3 },
             state: WorkState::Running,
-            request: WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new() },
+            request: WorkRequest::Start {
+                agent: "worker".to_owned(),
+                bottles: Vec::new(),
+                text: None,
+            },
             trigger: None,
             title: String::new(),
             slug: None,
@@ -142,6 +172,20 @@ mod tests {
         assert_eq!(step(PASSING_TRIES, &down()).0, WorkStep::CallPerson);
         let wrong = JobOutcome::Failed(Failure::usage("there is no agent 'worker'"));
         assert_eq!(step(0, &wrong).0, WorkStep::CallPerson);
+    }
+
+    #[test]
+    fn a_lock_that_another_process_holds_is_waited_for_and_calls_no_person() {
+        let busy = ChainFileError::Busy { path: "operations.jsonl".into() };
+        let held = LockError::Held { path: "lock".into(), holder: None };
+        for failure in [
+            Failure::of(BottleExit::General, RunError::from(StoreError::from(busy))),
+            Failure::of(BottleExit::General, held),
+        ] {
+            let (step, note) = step(PASSING_TRIES, &JobOutcome::Failed(failure));
+            assert_eq!((step, note.attempts), (WorkStep::Wait, None));
+            assert!(note.not_before.is_some_and(|at| at > host::clock::now()));
+        }
     }
 
     #[test]

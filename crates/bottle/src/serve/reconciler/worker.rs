@@ -74,12 +74,16 @@ pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSe
             tracing::info_span!("work", owner, repo, issue = issue_number, claim = work.claims);
         let _inside = span.entered();
         // A panic must not leave the issue claimed for ever.
+        let (begun, is_run) = (host::clock::monotonic(), matches!(job, Job::Run(_)));
         let done =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, job)));
         let (slug, outcome) = done.unwrap_or_else(|_| {
             let failure = Failure::new(BottleExit::Internal, "a worker panicked");
             (work.slug.clone(), JobOutcome::Failed(failure))
         });
+        if is_run {
+            service.vitals.record_run(begun.elapsed());
+        }
         // The receiver is gone when the process ends; the next one reads the disk.
         drop(results.send(JobResult { key: work.key, fence: work.fence, slug, outcome }));
     });
@@ -107,7 +111,8 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
 }
 
 fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
-    let repo = service.repos.of(&work.key)?;
+    let repos = service.repos();
+    let repo = repos.of(&work.key)?;
     let found = find_or_clean_up(service, work)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
     // Never cancelled: when this process ends, the box continues and is found at the next start.
@@ -166,8 +171,8 @@ async fn start_request(
     work: &WorkItem,
     repo: &Repo,
 ) -> Result<StartRequest, Failure> {
-    let (agent, bottles) = match &work.request {
-        WorkRequest::Start { agent, bottles } => (agent.clone(), bottles.clone()),
+    let (agent, bottles, text) = match work.request.clone() {
+        WorkRequest::Start { agent, bottles, text } => (agent, bottles, text),
         WorkRequest::Resume { .. } => {
             return Err(Failure::not_found(
                 "its bottle is removed; take the label off and set it again",
@@ -181,6 +186,7 @@ async fn start_request(
         repo: Some(repo.source(&service.home).await?),
         base: BaseRequest::default(),
         run: prompt_request(service, work, START_PROMPT),
+        text,
     })
 }
 
@@ -188,7 +194,7 @@ fn prompt_request(service: &Service, work: &WorkItem, prompt: &str) -> PromptReq
     PromptRequest {
         prompt: prompt.to_owned(),
         terminal: None,
-        backend: service.settings.backend.clone(),
+        backend: service.settings().backend.clone(),
         claim: Some(RunClaim { number: work.claims, trigger: work.trigger.clone() }),
     }
 }
@@ -204,6 +210,7 @@ fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure>
         problem: meta.publication.as_ref().and_then(|sent| sent.problem.as_deref()),
         pull: record.pull,
         report: meta.done.as_ref().map(|event| event.status),
+        summary: meta.done.as_ref().map(|event| event.summary.as_str()),
         waiting_until: meta.agent_result.as_ref().and_then(|result| waiting_until(&result.claim)),
     }))
 }
@@ -240,7 +247,8 @@ fn find_or_clean_up(
 
 fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure> {
     let Some(slug) = &work.slug else { return Ok(()) };
-    let repo = service.repos.of(&work.key)?;
+    let repos = service.repos();
+    let repo = repos.of(&work.key)?;
     let ui = Ui::log(slug);
     let cancel = Cancel::new();
     let (home, transient) = (&service.home, TransientFailure::Close);

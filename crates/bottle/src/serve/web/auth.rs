@@ -1,7 +1,7 @@
 //! Authentication: who sends a request. Without a token file and a proxy's header there is no login; then the page is
 //! read-only, and served to this machine alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, SET_COOKIE};
@@ -18,6 +18,7 @@ use super::rules::origin::{is_ours, knows_host};
 use super::session::{Fingerprint, Sessions, Tries, fingerprint, fresh_id, same};
 use super::{WebState, page};
 use crate::exit::Failure;
+use crate::flow::home::Home;
 use crate::serve::header_text;
 use crate::serve::settings::{ServeSettings, read_secret};
 
@@ -42,7 +43,7 @@ pub(crate) struct Auth {
     token_file: Option<PathBuf>,
     user_header: Option<String>,
     public_url: Option<String>,
-    /// Key of the tokens in forms, valid as long as the process. Without randomness there are no forms.
+    /// Key of the tokens in forms. Without randomness there are no forms.
     key: Option<String>,
     pub(super) sessions: Sessions,
     pub(super) tries: Tries,
@@ -74,15 +75,15 @@ pub(crate) fn check(settings: &ServeSettings) -> Result<(), Failure> {
 }
 
 impl Auth {
-    pub(crate) fn new(settings: &ServeSettings) -> Self {
+    /// The key of forms and the sessions are on disk, so that an open page survives a restart.
+    pub(crate) fn new(settings: &ServeSettings, home: &Home) -> Self {
+        let key = load_key(&home.web_key);
         Self {
             token_file: settings.admin_token_file.clone(),
             user_header: settings.user_header.clone(),
             public_url: settings.public_url.clone(),
-            key: fresh_id()
-                .inspect_err(|error| tracing::error!(%error, "there is no randomness"))
-                .ok(),
-            sessions: Sessions::default(),
+            key,
+            sessions: Sessions::load(&home.web_sessions),
             tries: Tries::default(),
         }
     }
@@ -151,7 +152,7 @@ impl Auth {
         }
         if let Some(id) = self.session_id(headers) {
             let token = fingerprint(self.token()?.expose());
-            if self.sessions.knows(&id, &token, host::clock::monotonic()) {
+            if self.sessions.knows(&id, &token, host::clock::now()) {
                 return Some(Principal::Session { id });
             }
         }
@@ -180,6 +181,22 @@ impl Auth {
             }
         }
     }
+}
+
+/// The key in a file, which is made if there is none. One that cannot be stored is valid as long as the process.
+fn load_key(path: &Path) -> Option<String> {
+    let known = host::file::read_private(path).ok();
+    let known = known.and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(known) = known.filter(|key| key.len() >= TOKEN_MIN_CHARS) {
+        return Some(known);
+    }
+    let fresh =
+        fresh_id().inspect_err(|error| tracing::error!(%error, "there is no randomness")).ok()?;
+    if let Err(error) = host::file::write_atomic(path, fresh.as_bytes(), 0o600) {
+        let error = model::error_chain(&error);
+        tracing::warn!(error, "forms of an open page will not survive a restart");
+    }
+    Some(fresh)
 }
 
 /// Authenticates a request, or sends its client to the login.
@@ -234,6 +251,13 @@ fn send_to_login(web: &WebState, request: &Request) -> Response {
         let next = page::login::safe_next(path);
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
+    // After a button of an open page comes the login, and then the page of the bottle, where the script has kept the words.
+    if let Some((bottle, _)) = path.rsplit_once('/').filter(|_| path.starts_with("/bottles/"))
+        && web.auth.has_token()
+    {
+        let next = page::login::safe_next(bottle);
+        return Redirect::to(&format!("/login?next={next}")).into_response();
+    }
     let detail = match web.auth.has_token() {
         true => "log in first, or send the admin token: Authorization: Bearer <token>",
         false => "the reverse proxy did not name you; open this page through it",
@@ -281,7 +305,8 @@ mod tests {
 
     #[test]
     fn a_form_belongs_to_one_principal() {
-        let auth = Auth::new(&settings("user_header = \"X-User\""));
+        let dir = tempfile::tempdir().expect("a folder");
+        let auth = Auth::new(&settings("user_header = \"X-User\""), &Home::at(dir.path()));
         let user = |name: &str| Principal::User { name: name.to_owned() };
         let own = auth.form_token(&user("ann")).expect("a token");
         assert!(auth.knows_form(&user("ann"), &own));

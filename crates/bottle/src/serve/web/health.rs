@@ -16,12 +16,18 @@ pub(crate) async fn lives() -> &'static str {
     "ok\n"
 }
 
-/// Readiness: the database responds and the disk has free space.
+/// Readiness: the database responds and the disk has free space; and whether the forges answer.
 pub(crate) async fn is_ready(State(web): State<WebState>) -> Result<impl IntoResponse, Problem> {
     let (database, disk) = query(&web, |web| Ok(check_readiness(web))).await?;
     let ready = database == "ok" && disk == "ok";
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    Ok((status, Json(json!({ "database": database, "disk": disk }))))
+    // The page says which and why. A restart would not help, so it does not count as not ready.
+    let repositories = match web.service.vitals.problems().len() {
+        0 => "ok".to_owned(),
+        count => format!("{count} of {} cannot be read", web.service.repos().all().count()),
+    };
+    let body = json!({ "database": database, "disk": disk, "repositories": repositories });
+    Ok((status, Json(body)))
 }
 
 /// States of the database and the disk.

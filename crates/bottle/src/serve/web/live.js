@@ -1,10 +1,67 @@
 // Brings news to a page that is open. Everything is readable without it.
 'use strict';
 
-const follow = (address, handlers) => {
-  const source = new EventSource(address);
-  for (const [name, handle] of Object.entries(handlers)) source.addEventListener(name, (event) => handle(event, source));
+// Says above the page that it is not current, and leads to the login where that is the reason.
+const tell = (words, href) => {
+  let notice = document.querySelector('#connection');
+  if (!words) {
+    notice?.remove();
+    return;
+  }
+  if (!notice) {
+    notice = document.createElement('p');
+    notice.id = 'connection';
+    notice.className = 'notice bad';
+    notice.setAttribute('role', 'status');
+    document.querySelector('main').before(notice);
+  }
+  notice.textContent = words;
+  if (href) {
+    const link = document.createElement('a');
+    link.href = href;
+    link.textContent = 'Log in';
+    notice.append(' ', link);
+  }
 };
+
+// Follows a stream. A browser continues one that broke off; after an answer that is no stream it gives up, so this goes on.
+const follow = (address, handlers) => {
+  let last = null;
+  const connect = () => {
+    const from = new URL(address, location.href);
+    if (last !== null) from.searchParams.set('after', last);
+    const source = new EventSource(from);
+    for (const [name, handle] of Object.entries(handlers)) {
+      source.addEventListener(name, (event) => {
+        if (event.lastEventId) last = event.lastEventId;
+        handle(event, source);
+      });
+    }
+    source.addEventListener('open', () => tell(null));
+    source.addEventListener('error', async () => {
+      tell('Not connected to the server. Trying again.');
+      if (source.readyState !== EventSource.CLOSED) return;
+      setTimeout(connect, 3000);
+      const answer = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
+      if (answer?.type === 'opaqueredirect') {
+        tell('You are logged out.', `/login?next=${encodeURIComponent(location.pathname)}`);
+      }
+    });
+  };
+  connect();
+};
+
+// Words that somebody has typed are kept until the server has accepted them, also over a restart and a login.
+const draftOf = (area) => `draft ${new URL(area.form.action).pathname}`;
+const accepted = new URLSearchParams(location.search).get('requested');
+if (accepted) sessionStorage.removeItem(`draft ${location.pathname}/${accepted}`);
+const restoreDrafts = () => document.querySelectorAll('form textarea').forEach((area) => {
+  if (!area.value) area.value = sessionStorage.getItem(draftOf(area)) ?? '';
+});
+document.addEventListener('input', (event) => {
+  if (event.target.matches('form textarea')) sessionStorage.setItem(draftOf(event.target), event.target.value);
+});
+restoreDrafts();
 
 // A page about work is fetched again when something happened, unless somebody is writing on it.
 const main = document.querySelector('main[data-live]');

@@ -7,22 +7,36 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
-use super::facts::case::load_cases;
+use super::facts::case::{Case, load_cases};
 use super::problem::Problem;
 use super::rules::case_status::CaseStatus;
 use super::{STREAMS_MAX, Web, WebState, health, query};
 use crate::flow::bottle::Bottle;
+use crate::serve::vitals::{RUN_BUCKETS, RunDurations, VitalCounter};
 
-/// A gauge: one number, or one per value of a label.
+/// One number, or one per value of a label.
 struct Metric {
+    kind: MetricKind,
     name: &'static str,
     help: &'static str,
     label: Option<&'static str>,
     values: Vec<(String, f64)>,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum MetricKind {
+    Gauge,
+    /// Counts since the start.
+    Counter,
+}
+
 pub(crate) async fn show(State(web): State<WebState>) -> Result<impl IntoResponse, Problem> {
-    let text = query(&web, |web| Ok(render(&gather(web)?))).await?;
+    let text =
+        query(
+            &web,
+            |web| Ok(render(&gather(web)?) + &render_durations(&web.service.vitals.runs())),
+        )
+        .await?;
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }
 
@@ -40,16 +54,18 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
             dollars += run.cost_usd.unwrap_or_default();
         }
     }
-    let labelled = |name, help, label, values| Metric { name, help, label: Some(label), values };
+    let kind = MetricKind::Gauge;
+    let labelled =
+        |name, help, label, values| Metric { kind, name, help, label: Some(label), values };
     let one = |value: f64| vec![(String::new(), value)];
-    let gauge = |name, help, values| Metric { name, help, label: None, values };
+    let gauge = |name, help, values| Metric { kind, name, help, label: None, values };
     let unhandled = web.service.store.count_unhandled()?;
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let memory = host::proc::observe_memory(&[own]).bytes;
     let verdicts = verdicts.into_iter().collect();
     let streams = STREAMS_MAX - web.streams.available_permits();
     let version = vec![(super::asset::VERSION.to_owned(), 1.0)];
-    Ok(vec![
+    let mut metrics = vec![
         labelled("bot_bottle_info", "Version of the program.", "version", version),
         labelled("bot_bottle_cases", "Issues and bottles, by status.", "state", cases_by.into()),
         gauge(
@@ -66,14 +82,91 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
             "Free disk space where bottles are stored.",
             health::free_bytes(web).map(|free| one(u64_number(free))).unwrap_or_default(),
         ),
-    ])
+        gauge(
+            "bot_bottle_queue_age_seconds",
+            "Time that the oldest queued issue has waited.",
+            one(oldest_queued(&cases)),
+        ),
+        labelled(
+            "bot_bottle_repository_up",
+            "1 if the forge answers for the repository.",
+            "repo",
+            repositories(web),
+        ),
+    ];
+    metrics.extend(counters(web));
+    Ok(metrics)
+}
+
+/// Seconds since the oldest queued case changed last; 0 without one.
+fn oldest_queued(cases: &[Case]) -> f64 {
+    let queued = cases.iter().filter(|case| case.status == CaseStatus::Queued);
+    let oldest = queued.map(|case| case.updated_at).min();
+    oldest.map_or(0.0, |at| host::clock::now().duration_since(at).as_secs_f64().max(0.0))
+}
+
+fn repositories(web: &Web) -> Vec<(String, f64)> {
+    let problems = web.service.vitals.problems();
+    let repos = web.service.repos();
+    let up = |name: String| {
+        let value = if problems.contains_key(&name) { 0.0 } else { 1.0 };
+        (name, value)
+    };
+    repos.all().map(|repo| up(repo.full_name())).collect()
+}
+
+fn counters(web: &Web) -> Vec<Metric> {
+    let counter = |name, help, label, of| {
+        let values = web.service.vitals.counts(of).into_iter();
+        let values = values.map(|(label, count)| (label.to_owned(), u64_number(count))).collect();
+        Metric { kind: MetricKind::Counter, name, help, label: Some(label), values }
+    };
+    vec![
+        counter(
+            "bot_bottle_webhooks_total",
+            "Webhooks, by result.",
+            "result",
+            VitalCounter::Webhooks,
+        ),
+        counter(
+            "bot_bottle_observations_total",
+            "Observations of issues, by result.",
+            "result",
+            VitalCounter::Observations,
+        ),
+        counter(
+            "bot_bottle_forge_errors_total",
+            "Failed observations and sweeps, by kind of failure.",
+            "kind",
+            VitalCounter::ForgeErrors,
+        ),
+    ]
+}
+
+/// The durations of runs as a histogram; each bucket counts the shorter ones too.
+fn render_durations(runs: &RunDurations) -> String {
+    let name = "bot_bottle_run_seconds";
+    let mut text =
+        format!("# HELP {name} Durations of runs since the start.\n# TYPE {name} histogram\n");
+    let mut sum = 0;
+    for (end, count) in RUN_BUCKETS.iter().zip(runs.counts) {
+        sum += count;
+        writeln!(text, "{name}_bucket{{le=\"{end}\"}} {sum}").ok();
+    }
+    writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {}", runs.count).ok();
+    writeln!(text, "{name}_sum {}\n{name}_count {}", runs.seconds, runs.count).ok();
+    text
 }
 
 fn render(list: &[Metric]) -> String {
     let mut text = String::new();
-    for Metric { name, help, label, values } in list {
+    for Metric { kind, name, help, label, values } in list {
+        let kind = match kind {
+            MetricKind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+        };
         // Writing to a text cannot fail.
-        writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge").ok();
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
         for (of, value) in values {
             match label {
                 Some(label) => writeln!(text, "{name}{{{label}=\"{}\"}} {value}", escape(of)).ok(),
@@ -102,9 +195,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_bucket_of_durations_counts_the_shorter_ones_too() {
+        let runs = RunDurations { counts: [1, 2, 0, 0, 0, 0, 0, 0], count: 4, seconds: 20_000.5 };
+        let text = render_durations(&runs);
+        assert!(text.contains("bot_bottle_run_seconds_bucket{le=\"10\"} 3\n"), "{text}");
+        assert!(text.contains("{le=\"+Inf\"} 4\nbot_bottle_run_seconds_sum 20000.5\n"), "{text}");
+    }
+
+    #[test]
     fn a_label_cannot_break_out_of_its_quotes() {
         let values = vec![("a\"} 1\nx{y=\"\\".to_owned(), 2.0)];
-        let metric = Metric { name: "m", help: "Help.", label: Some("l"), values };
+        let kind = MetricKind::Gauge;
+        let metric = Metric { kind, name: "m", help: "Help.", label: Some("l"), values };
         let text = render(&[metric]);
         assert_eq!(text, "# HELP m Help.\n# TYPE m gauge\nm{l=\"a\\\"} 1\\nx{y=\\\"\\\\\"} 2\n");
     }

@@ -17,6 +17,7 @@ mod session;
 mod tests;
 
 pub(crate) use auth::check;
+pub(crate) use facts::log::log_tail;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,7 @@ type WebState = Arc<Web>;
 
 /// All routes but the webhooks.
 pub(crate) fn router(service: Arc<Service>) -> Router {
-    let auth = Auth::new(&service.settings);
+    let auth = Auth::new(&service.settings(), &service.home);
     let web = Arc::new(Web {
         service,
         auth,

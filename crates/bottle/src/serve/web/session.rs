@@ -1,16 +1,21 @@
-//! Login sessions, in memory and limited in number and age, and a rate limit of login attempts.
+//! Login sessions, limited in number and age, and a rate limit of login attempts. The sessions are in a file too, so that a
+//! restart of the server logs no user out; the file has digests alone, which log nobody in.
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::random::RandomError;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 /// The oldest makes room for a new one.
 const SESSIONS_MAX: usize = 32;
 /// Longest age of a session: a working day.
-const AGE_MAX: Duration = Duration::from_secs(12 * 3600);
+const AGE_MAX: SignedDuration = SignedDuration::from_hours(12);
+const PRIVATE: u32 = 0o600;
 /// Attempts in a time span, of all clients together.
 const TRIES_MAX: usize = 10;
 const TRIES_SPAN: Duration = Duration::from_secs(60);
@@ -21,14 +26,21 @@ pub(crate) type Fingerprint = [u8; 32];
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     list: Mutex<VecDeque<LoginSession>>,
+    file: Option<PathBuf>,
 }
 
 /// A session is known by the fingerprint of its id, and ends when the token that opened it is replaced.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct LoginSession {
     id: Fingerprint,
     token: Fingerprint,
-    opened: Instant,
+    opened: Timestamp,
+}
+
+impl LoginSession {
+    fn is_young(&self, now: Timestamp) -> bool {
+        now.duration_since(self.opened) < AGE_MAX
+    }
 }
 
 #[derive(Debug, Default)]
@@ -37,31 +49,49 @@ pub(crate) struct Tries {
 }
 
 impl Sessions {
+    /// Loads the sessions of an earlier process. Without a readable file there are none.
+    pub(crate) fn load(file: &Path) -> Self {
+        let bytes = host::file::read_private(file).unwrap_or_default();
+        let list = serde_json::from_slice(&bytes).unwrap_or_default();
+        Self { list: Mutex::new(list), file: Some(file.to_path_buf()) }
+    }
+
+    /// Saves the sessions. A failure costs a login after the next restart, and nothing else.
+    fn save(&self, list: &VecDeque<LoginSession>) {
+        let Some(file) = &self.file else { return };
+        let bytes = serde_json::to_vec(list).unwrap_or_default();
+        if let Err(error) = host::file::write_atomic(file, &bytes, PRIVATE) {
+            let error = model::error_chain(&error);
+            tracing::warn!(error, "a restart will ask users to log in again");
+        }
+    }
+
     /// Opens a session and returns its id, which is stored nowhere else.
-    pub(crate) fn open(&self, token: Fingerprint, now: Instant) -> Result<String, RandomError> {
+    pub(crate) fn open(&self, token: Fingerprint, now: Timestamp) -> Result<String, RandomError> {
         let id = fresh_id()?;
         let mut list = lock(&self.list);
-        list.retain(|session| now.duration_since(session.opened) < AGE_MAX);
+        list.retain(|session| session.is_young(now));
         while list.len() >= SESSIONS_MAX {
             list.pop_front();
         }
         list.push_back(LoginSession { id: fingerprint(&id), token, opened: now });
+        self.save(&list);
         Ok(id)
     }
 
     /// True if a session with this id was opened with this token.
-    pub(crate) fn knows(&self, id: &str, token: &Fingerprint, now: Instant) -> bool {
+    pub(crate) fn knows(&self, id: &str, token: &Fingerprint, now: Timestamp) -> bool {
         let id = fingerprint(id);
         lock(&self.list).iter().any(|session| {
-            same(&session.id, &id)
-                && same(&session.token, token)
-                && now.duration_since(session.opened) < AGE_MAX
+            same(&session.id, &id) && same(&session.token, token) && session.is_young(now)
         })
     }
 
     pub(crate) fn close(&self, id: &str) {
         let id = fingerprint(id);
-        lock(&self.list).retain(|session| !same(&session.id, &id));
+        let mut list = lock(&self.list);
+        list.retain(|session| !same(&session.id, &id));
+        self.save(&list);
     }
 }
 
@@ -105,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_session_ends_with_its_age_and_with_its_token() {
-        let (sessions, now) = (Sessions::default(), host::clock::monotonic());
+        let (sessions, now) = (Sessions::default(), host::clock::now());
         let (token, other) = (fingerprint("one"), fingerprint("two"));
         let id = sessions.open(token, now).unwrap();
         assert!(sessions.knows(&id, &token, now));
@@ -117,8 +147,26 @@ mod tests {
     }
 
     #[test]
+    fn a_restart_logs_no_user_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("sessions.json");
+        let (token, now) = (fingerprint("one"), host::clock::now());
+        let (kept, closed) = {
+            let sessions = Sessions::load(&file);
+            let ids = (sessions.open(token, now).unwrap(), sessions.open(token, now).unwrap());
+            sessions.close(&ids.1);
+            ids
+        };
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains(&kept), "the file logs nobody in");
+        let sessions = Sessions::load(&file);
+        assert!(sessions.knows(&kept, &token, now));
+        assert!(!sessions.knows(&closed, &token, now));
+    }
+
+    #[test]
     fn the_oldest_session_makes_room() {
-        let (sessions, now) = (Sessions::default(), host::clock::monotonic());
+        let (sessions, now) = (Sessions::default(), host::clock::now());
         let token = fingerprint("one");
         let first = sessions.open(token, now).unwrap();
         let rest: Vec<String> =

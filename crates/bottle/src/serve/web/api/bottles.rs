@@ -99,7 +99,7 @@ pub(crate) struct ActionPath {
 }
 
 /// List bottles, by name
-#[utoipa::path(get, path = "/bottles", tag = "bottles", params(PageParams),
+#[utoipa::path(get, operation_id = "list_bottles", path = "/bottles", tag = "bottles", params(PageParams),
     responses((status = 200, description = "Some bottles", body = BottleList), Refusals))]
 pub(crate) async fn list(
     State(web): State<WebState>,
@@ -113,7 +113,7 @@ pub(crate) async fn list(
 }
 
 /// Show a bottle
-#[utoipa::path(get, path = "/bottles/{slug}", tag = "bottles", params(BottlePath),
+#[utoipa::path(get, operation_id = "show_bottle", path = "/bottles/{slug}", tag = "bottles", params(BottlePath),
     responses((status = 200, description = "The bottle", body = BottleDetail), Refusals))]
 pub(crate) async fn one(
     State(web): State<WebState>,

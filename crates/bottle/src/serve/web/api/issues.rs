@@ -45,7 +45,7 @@ pub(crate) struct IssuePath {
 }
 
 /// List issues with a work item
-#[utoipa::path(get, path = "/issues", tag = "issues", params(PageParams),
+#[utoipa::path(get, operation_id = "list_issues", path = "/issues", tag = "issues", params(PageParams),
     responses((status = 200, description = "Some issues", body = IssueList), Refusals))]
 pub(crate) async fn list(
     State(web): State<WebState>,
@@ -63,7 +63,7 @@ fn cursor(case: &Case) -> String {
 }
 
 /// Show the work on an issue
-#[utoipa::path(get, path = "/issues/{owner}/{repo}/{number}", tag = "issues", params(IssuePath),
+#[utoipa::path(get, operation_id = "show_issue", path = "/issues/{owner}/{repo}/{number}", tag = "issues", params(IssuePath),
     responses((status = 200, description = "The work on it", body = IssueDetail), Refusals))]
 pub(crate) async fn one(
     State(web): State<WebState>,

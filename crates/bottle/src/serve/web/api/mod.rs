@@ -68,6 +68,8 @@ fn parts() -> OpenApiRouter<WebState> {
         .routes(routes!(runs::log))
         .routes(routes!(runs::provenance))
         .routes(routes!(runs::operations))
+        .routes(routes!(runs::statements))
+        .routes(routes!(runs::verification))
         .routes(routes!(bottles::list))
         .routes(routes!(bottles::one))
         .routes(routes!(bottles::act))

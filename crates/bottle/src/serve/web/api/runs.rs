@@ -1,5 +1,6 @@
 //! Runs: their results, logs, provenance and operations.
 
+use attest::bundle::Bundle;
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -14,8 +15,10 @@ use super::super::problem::{Problem, Refusals};
 use super::super::{WebState, query};
 use super::query::{NoQuery, PageParams, StrictPath, StrictQuery};
 use crate::exit::OrGeneral;
-use crate::flow::attestation::{load_operations, load_provenance};
+use crate::flow::attestation::{load_bundle, load_operations, load_provenance};
 use crate::flow::bottle::Bottle;
+use crate::flow::verification::verify;
+use crate::rules::verification::VerificationCheck;
 
 /// Largest slice of a log in one response.
 const LOG_MAX_BYTES: usize = 1 << 20;
@@ -57,6 +60,30 @@ pub(crate) struct CommitSummary {
     subject: String,
 }
 
+/// Result of verifying the statements about a run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Verification {
+    /// The run that the statements name.
+    run: String,
+    /// The key of the signature.
+    keyid: Option<String>,
+    /// Whether the signature holds and nothing that could be checked failed.
+    verified: bool,
+    /// Each check.
+    checks: Vec<CheckSummary>,
+}
+
+/// One check of the statements.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CheckSummary {
+    /// Its name.
+    name: String,
+    /// Its result: passed, failed or not checked.
+    outcome: String,
+    /// The reason.
+    message: String,
+}
+
 /// The operation log.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Operations {
@@ -94,7 +121,7 @@ pub(crate) struct RunPath {
 }
 
 /// List runs, newest first
-#[utoipa::path(get, path = "/runs", tag = "runs", params(PageParams),
+#[utoipa::path(get, operation_id = "list_runs", path = "/runs", tag = "runs", params(PageParams),
     responses((status = 200, description = "Some runs", body = RunList), Refusals))]
 pub(crate) async fn list(
     State(web): State<WebState>,
@@ -120,7 +147,7 @@ fn cursor(run: &RunSummary) -> String {
 }
 
 /// Show a run
-#[utoipa::path(get, path = "/runs/{slug}/{run}", tag = "runs", params(RunPath),
+#[utoipa::path(get, operation_id = "show_run", path = "/runs/{slug}/{run}", tag = "runs", params(RunPath),
     responses((status = 200, description = "The run", body = RunDetail), Refusals))]
 pub(crate) async fn one(
     State(web): State<WebState>,
@@ -196,6 +223,47 @@ pub(crate) async fn provenance(
     Ok(super::json(serde_json::to_string_pretty(&document).unwrap_or_default()))
 }
 
+/// Show the signed statements of a run: a list of DSSE envelopes, to be verified without this server
+#[utoipa::path(get, path = "/runs/{slug}/{run}/statements", tag = "runs", params(RunPath),
+    responses((status = 200, description = "The envelopes", body = Object), Refusals))]
+pub(crate) async fn statements(
+    State(web): State<WebState>,
+    StrictPath(names): StrictPath<RunPath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
+) -> Result<impl IntoResponse, Problem> {
+    let found = find(&web, names).await?;
+    let bundle = query(&web, move |_| load_statements(&found));
+    Ok(super::json(serde_json::to_string_pretty(&bundle.await?).unwrap_or_default()))
+}
+
+/// Verify the signed statements of a run with the keys of this home
+#[utoipa::path(get, path = "/runs/{slug}/{run}/verification", tag = "runs", params(RunPath),
+    responses((status = 200, description = "What was checked", body = Verification), Refusals))]
+pub(crate) async fn verification(
+    State(web): State<WebState>,
+    StrictPath(names): StrictPath<RunPath>,
+    StrictQuery(NoQuery {}): StrictQuery<NoQuery>,
+) -> Result<Json<Verification>, Problem> {
+    let found = find(&web, names).await?;
+    let report = query(&web, move |web| {
+        load_statements(&found)?;
+        // By its folder: runs of two bottles may have the same name.
+        Ok(verify(&web.service.home, &found.dir.path().to_string_lossy(), None)?)
+    });
+    let report = report.await?;
+    let check = |check: &VerificationCheck| CheckSummary {
+        name: check.name.to_owned(),
+        outcome: check.outcome.word().to_owned(),
+        message: check.words.clone(),
+    };
+    Ok(Json(Verification {
+        verified: report.is_verified(),
+        checks: report.checks.iter().map(check).collect(),
+        run: report.run,
+        keyid: report.keyid,
+    }))
+}
+
 /// Show the operation log of a run
 #[utoipa::path(get, path = "/runs/{slug}/{run}/operations", tag = "runs", params(RunPath),
     responses((status = 200, description = "Its lines", body = Operations), Refusals))]
@@ -207,6 +275,11 @@ pub(crate) async fn operations(
     let found = find(&web, names).await?;
     let operations = query(&web, move |_| Ok(load_operations(&found.dir)?)).await?;
     Ok(Json(Operations { operations }))
+}
+
+fn load_statements(found: &FoundRun) -> Result<Bundle, Problem> {
+    let none = || Problem::missing("there are no statements about this run yet");
+    load_bundle(&found.dir)?.ok_or_else(none)
 }
 
 async fn find(web: &WebState, names: RunPath) -> Result<FoundRun, Problem> {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use orchestrator_db::{ForgeState, ForgeStateStore, IssueKey, WorkEvent, WorkItem, WorkRequest};
+use orchestrator_db::{
+    ForgeState, ForgeStateStore, IssueKey, WorkEvent, WorkItem, WorkRequest, WorkState,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,7 +15,7 @@ use super::super::problem::Problem;
 use super::super::rules::case_status::CaseStatus;
 use super::super::rules::link::safe_href;
 use super::run::RunSummary;
-use crate::flow::bottle::{Bottle, Record};
+use crate::flow::bottle::{Bottle, BottleState, Record};
 use crate::flow::issue_row::issue_key;
 use crate::rules::forge_env::ForgeEnv;
 
@@ -48,6 +50,8 @@ pub(crate) struct Case {
     pub(crate) destroy_at: Option<Timestamp>,
     /// Known cost of all its runs, in dollars.
     pub(crate) cost_usd: Option<f64>,
+    /// The question of the agent, while it waits for a person.
+    pub(crate) question: Option<String>,
     /// Its runs, oldest first.
     pub(crate) runs: Vec<String>,
     /// Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
@@ -174,7 +178,12 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, (Bottle, Recor
 pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
     let store = &web.service.store;
     let none = || Problem::missing(format!("there is no work on {key}"));
-    let work = store.work(key)?.ok_or_else(none)?;
+    let Some(work) = store.work(key)? else {
+        // Its work is done with; the bottle's record stays.
+        let state = store.get(key)?.ok_or_else(none)?;
+        let bottle = Bottle::open(&web.service.home, &state.slug).or(Err(none()))?;
+        return Ok(case_of_bottle(web, &bottle));
+    };
     let bottle = work.slug.as_ref().and_then(|slug| Bottle::open(&web.service.home, slug).ok());
     let state = store.get(key)?;
     Ok(case_of_work(web, &work, bottle.as_ref(), state.as_ref()))
@@ -213,6 +222,10 @@ fn case_of_work(
         not_before: work.not_before,
         destroy_at: work.destroy_at,
         cost_usd: total_cost(&runs),
+        question: match work.state {
+            WorkState::NeedsAttention => runs.last().and_then(|run| run.question.clone()),
+            _ => None,
+        },
         runs: record.map(run_names).unwrap_or_default(),
         orchestrated: true,
     }
@@ -223,17 +236,24 @@ fn case_of_bottle(web: &Web, (bottle, record): &(Bottle, Record)) -> Case {
     let last = runs.last();
     let key = record.forge.as_ref().map(issue_key);
     let links = key.as_ref().map(|key| Links::of(web, key, Some(record)));
-    let issue = links.as_ref().zip(key.as_ref()).map(|(links, key)| links.issue(key, ""));
+    // The work item of a bottle that is done with is deleted; its events and the text of its issue stay.
+    let events = key.as_ref().and_then(|key| web.service.store.work_events(key).ok());
+    let event = events.as_ref().and_then(|events| events.last());
+    let title = record.text.as_ref().map_or("", |text| text.title.as_str());
+    let issue = links.as_ref().zip(key.as_ref()).map(|(links, key)| links.issue(key, title));
     let pull = record.pull.map(|number| match &links {
         Some(links) => links.pull(number, &runs),
         None => PullLink { number, url: None },
     });
     Case {
         status: CaseStatus::of_bottle(record.state),
-        reason: last
-            .and_then(|run| run.verdict.as_ref())
-            .map(|verdict| verdict.message.clone())
-            .unwrap_or_default(),
+        reason: match event.filter(|_| record.state == BottleState::Destroyed) {
+            Some(event) => event.reason.clone(),
+            None => last
+                .and_then(|run| run.verdict.as_ref())
+                .map(|verdict| verdict.message.clone())
+                .unwrap_or_default(),
+        },
         slug: Some(record.slug.to_string()),
         issue,
         pull,
@@ -243,6 +263,7 @@ fn case_of_bottle(web: &Web, (bottle, record): &(Bottle, Record)) -> Case {
         updated_at: last.map_or(record.created_at, |run| run.finished_at.unwrap_or(run.started_at)),
         cost_usd: total_cost(&runs),
         runs: run_names(record),
+        orchestrated: event.is_some() && record.state == BottleState::Destroyed,
         ..Case::default()
     }
 }
@@ -261,7 +282,8 @@ struct Links(Option<ForgeEnv>);
 
 impl Links {
     fn of(web: &Web, key: &IssueKey, record: Option<&Record>) -> Self {
-        let served = web.service.repos.find(&key.owner, &key.repo);
+        let served = web.service.repos();
+        let served = served.find(&key.owner, &key.repo);
         let served = served.map(|repo| repo.access(key.issue_number, None).env);
         Self(served.or_else(|| record.and_then(|record| record.forge.clone())))
     }

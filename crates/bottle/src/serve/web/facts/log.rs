@@ -5,8 +5,18 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use model::redact::Redactor;
+use run_store::run_dir::RunDir;
+use sandbox::spec::BoxOutput;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use super::super::rules::log_style::{LogStyle, LogView};
+use crate::flow::bottle::agent_box;
+
+/// Lines of a log's end, as a person reads them.
+const TAIL_LINES: usize = 10;
+/// Bytes of a log's end that are read for them.
+const TAIL_BYTES: usize = 16 << 10;
 
 /// A slice of a log.
 // Invalid UTF-8 in the text is replaced, and tokens are redacted.
@@ -27,6 +37,22 @@ pub(crate) enum SliceEnd {
     WholeLine,
     /// At the end of the log.
     Anywhere,
+}
+
+/// The last lines of the log of a run's box; empty if it cannot be read.
+pub(crate) fn log_tail(dir: &RunDir, provider: &str) -> String {
+    let read = || {
+        let path = agent_box(dir).ok()?.stdout(BoxOutput::Log { cap: 0 });
+        let from = std::fs::metadata(&path).ok()?.len().saturating_sub(TAIL_BYTES as u64);
+        let bytes = read_slice(&path, from, TAIL_BYTES, SliceEnd::Anywhere).ok()?.text;
+        // The first line may be cut.
+        let text = if from > 0 { bytes.split_once('\n')?.1.to_owned() } else { bytes };
+        Some(LogStyle::of(provider, LogView::Text).render(&text))
+    };
+    let text = read().unwrap_or_default();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    model::escape::escape_terminal(&last.join("\n")).into_owned()
 }
 
 /// Reads at most `cap` bytes from offset `from`. A log that does not exist yet is empty.

@@ -12,6 +12,7 @@ use run_store::run_dir::RunDir;
 use sandbox::spec::BoxOutput;
 use serde::Serialize;
 use serde_json::json;
+use sidecar::DoneStatus;
 use utoipa::ToSchema;
 
 use super::super::rules::format::after;
@@ -64,6 +65,8 @@ pub(crate) struct RunSummary {
     pub(crate) pull_url: Option<String>,
     /// The run that it resumes.
     pub(crate) parent: Option<String>,
+    /// The agent's question, if it waits for a person.
+    pub(crate) question: Option<String>,
 }
 
 /// A verdict, for machines and for people.
@@ -178,6 +181,11 @@ fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
         pull_number: pull.map(|pull| pull.number),
         pull_url: pull.and_then(|pull| safe_href(&pull.url)),
         parent: meta.parent.as_ref().map(ToString::to_string),
+        question: meta
+            .done
+            .as_ref()
+            .filter(|done| done.status == DoneStatus::Blocked)
+            .map(|done| done.summary.clone()),
     }
 }
 

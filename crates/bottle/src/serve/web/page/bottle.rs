@@ -59,7 +59,10 @@ fn render(
         p.path { a href="/" { "Bottles" } " / " (slug) }
         div.head.big { h1 { bdi { (line(&case.title())) } } (badge(case.status)) }
         @if let Some(notice) = notice { p.notice.good role="status" { (notice) } }
-        @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } }
+        @match &case.question {
+            Some(question) => (home::ask(question)),
+            None => @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } },
+        }
         (home::facts(case, now))
         (actions(case, &slug, form_token))
         section {
@@ -125,7 +128,9 @@ fn actions(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
             @if fits(UserAction::Resume) {
                 form.stack method="post" action=(action("resume")) {
                     (hidden)
-                    label for="prompt" { "Resume with this prompt" }
+                    label for="prompt" {
+                        @if case.question.is_some() { "Answer" } @else { "Resume with this prompt" }
+                    }
                     textarea #prompt name="prompt" rows="3" required maxlength=(PROMPT_MAX_CHARS) {}
                     button.primary { "Resume" }
                 }

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use super::super::action::READ_ONLY;
 use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_cases};
+use super::super::rules::action::PROMPT_MAX_CHARS;
 use super::super::rules::case_status::CaseStatus;
 use super::super::rules::format;
 use super::super::{WebState, query};
@@ -27,7 +28,12 @@ pub(crate) async fn show(
             let now = host::clock::now();
             let sheet = Sheet {
                 title: "Bottles".to_owned(),
-                main: render(&cases, &principal, now),
+                main: render(
+                    &cases,
+                    &principal,
+                    &repository_problems(&web),
+                    &CardView { now, form_token: web.auth.form_token(&principal) },
+                ),
                 live: Some(format!("/live?after={seq}")),
             };
             frame(&web, Some(&principal), &sheet)
@@ -36,7 +42,23 @@ pub(crate) async fn show(
     }
 }
 
-fn render(cases: &[Case], principal: &Principal, now: Timestamp) -> Markup {
+/// What every card needs beside its case.
+struct CardView {
+    now: Timestamp,
+    /// The token of forms; `None` for a reader.
+    form_token: Option<String>,
+}
+
+fn repository_problems(web: &WebState) -> Vec<(String, String)> {
+    web.service.vitals.problems().into_iter().collect()
+}
+
+fn render(
+    cases: &[Case],
+    principal: &Principal,
+    problems: &[(String, String)],
+    view: &CardView,
+) -> Markup {
     let of = |status: CaseStatus| {
         let mut list: Vec<&Case> = cases.iter().filter(|case| case.status == status).collect();
         list.sort_by_key(|case| std::cmp::Reverse(case.updated_at));
@@ -53,13 +75,16 @@ fn render(cases: &[Case], principal: &Principal, now: Timestamp) -> Markup {
             }
         }
         p.summary { (summary(cases)) }
+        @for (repo, problem) in problems {
+            p.notice.bad role="alert" { strong { (line(repo)) } ": " (line(problem)) }
+        }
         @if *principal == Principal::Reader { p.notice.hint { (READ_ONLY) "." } }
         @if cases.is_empty() {
             p { "Assign an issue to a member of the bots' organisation and label it " code { "bot-bottle:<agent>" } "." }
         }
         @for status in CaseStatus::ALL {
             @let list = of(status);
-            @if !list.is_empty() { (group(status, &list, now)) }
+            @if !list.is_empty() { (group(status, &list, view)) }
         }
     }
 }
@@ -79,10 +104,10 @@ fn summary(cases: &[Case]) -> Markup {
     html! { (parts.join(" · ")) }
 }
 
-fn group(status: CaseStatus, list: &[&Case], now: Timestamp) -> Markup {
+fn group(status: CaseStatus, list: &[&Case], view: &CardView) -> Markup {
     let (heading, meaning) = status.heading();
     let body = html! {
-        ul.cases { @for case in list.iter().take(SHOWN_MAX) { li { (card(case, now)) } } }
+        ul.cases { @for case in list.iter().take(SHOWN_MAX) { li { (card(case, view)) } } }
         @if list.len() > SHOWN_MAX {
             p.hint {
                 "And " (list.len() - SHOWN_MAX) " more: " a href="/api/v1/bottles" { "all bottles" } "."
@@ -105,8 +130,8 @@ fn group(status: CaseStatus, list: &[&Case], now: Timestamp) -> Markup {
     }
 }
 
-fn card(case: &Case, now: Timestamp) -> Markup {
-    let title = case.title();
+fn card(case: &Case, view: &CardView) -> Markup {
+    let (title, now) = (case.title(), view.now);
     html! {
         article class={ "case " (case.status.name()) } {
             h3 {
@@ -115,8 +140,36 @@ fn card(case: &Case, now: Timestamp) -> Markup {
                     None => bdi { (line(&title)) },
                 }
             }
-            @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } }
+            @match &case.question {
+                Some(question) => (ask(question)),
+                None => @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } },
+            }
             (facts(case, now))
+            @if let (Some(_), Some(slug), Some(token)) = (&case.question, &case.slug, &view.form_token) {
+                (answer_box(slug, token))
+            }
+        }
+    }
+}
+
+/// The agent's question, line by line.
+pub(super) fn ask(question: &str) -> Markup {
+    html! {
+        blockquote.question {
+            @for text in question.lines().filter(|text| !text.trim().is_empty()) { p { (line(text)) } }
+        }
+    }
+}
+
+/// A form that resumes the bottle with the answer.
+fn answer_box(slug: &str, token: &str) -> Markup {
+    let id = format!("answer-{slug}");
+    html! {
+        form.stack.answer method="post" action={ "/bottles/" (slug) "/resume" } {
+            input type="hidden" name="token" value=(token);
+            label for=(id) { "Answer" }
+            textarea id=(id) name="prompt" rows="2" required maxlength=(PROMPT_MAX_CHARS) {}
+            button.primary { "Answer and resume" }
         }
     }
 }

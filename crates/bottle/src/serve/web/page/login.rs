@@ -53,22 +53,11 @@ pub(crate) async fn log_in(
         let problem = Problem::new(StatusCode::FORBIDDEN, "log in on this server's own page");
         return super::problem(&web, &problem);
     }
-    let now = host::clock::monotonic();
-    if let Err(wait) = web.auth.tries.count(now) {
-        tracing::warn!("too many login attempts");
-        let message = format!("Too many tries. Wait {} seconds.", wait.as_secs() + 1);
-        let mut response = render(&web, &form.next, Some(&message));
-        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
-        return response;
-    }
+    // The right token is always accepted: guesses of others must not lock its owner out. It has at least 32 characters.
     let Some(token) = web.auth.accepts(form.admin_token.trim()) else {
-        tracing::warn!("a login with a wrong token");
-        let mut response = render(&web, &form.next, Some("That is not the token."));
-        *response.status_mut() = StatusCode::UNAUTHORIZED;
-        return response;
+        return refuse_login(&web, &form.next);
     };
-    match web.auth.sessions.open(token, now) {
+    match web.auth.sessions.open(token, host::clock::now()) {
         Ok(id) => {
             tracing::info!("a user logged in");
             let cookie = web.auth.cookie(Some(&id)).into_iter().collect::<HeaderMap>();
@@ -76,6 +65,22 @@ pub(crate) async fn log_in(
         }
         Err(error) => super::problem(&web, &Problem::failed(&error)),
     }
+}
+
+/// Refuses a wrong token; after too many of them within a minute, with the time to wait.
+fn refuse_login(web: &WebState, next: &str) -> Response {
+    let Err(wait) = web.auth.tries.count(host::clock::monotonic()) else {
+        tracing::warn!("a login with a wrong token");
+        let mut response = render(web, next, Some("That is not the token."));
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
+        return response;
+    };
+    tracing::warn!("too many login attempts");
+    let message = format!("Too many tries. Wait {} seconds.", wait.as_secs() + 1);
+    let mut response = render(web, next, Some(&message));
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+    response
 }
 
 pub(crate) async fn log_out(

@@ -35,6 +35,7 @@ async fn every_answer_is_what_the_document_says() {
     let stage = Stage::guarded().furnished();
     let document = described();
     let run = stage.run_of("reviewed");
+    stage.sign("reviewed");
     let mut seen = BTreeSet::new();
     for (path, asked) in [
         ("/api/v1/runs", "/api/v1/runs".to_owned()),
@@ -47,6 +48,11 @@ async fn every_answer_is_what_the_document_says() {
         ),
         ("/api/v1/runs/{slug}/{run}/provenance", format!("/api/v1/runs/reviewed/{run}/provenance")),
         ("/api/v1/runs/{slug}/{run}/operations", format!("/api/v1/runs/reviewed/{run}/operations")),
+        ("/api/v1/runs/{slug}/{run}/statements", format!("/api/v1/runs/reviewed/{run}/statements")),
+        (
+            "/api/v1/runs/{slug}/{run}/verification",
+            format!("/api/v1/runs/reviewed/{run}/verification"),
+        ),
         ("/api/v1/bottles", "/api/v1/bottles".to_owned()),
         ("/api/v1/bottles/{slug}", "/api/v1/bottles/evil".to_owned()),
         ("/api/v1/bottles/{slug}", "/api/v1/bottles/by-hand".to_owned()),
@@ -83,6 +89,36 @@ async fn every_answer_is_what_the_document_says() {
             .map(move |method| (path.as_str(), method.as_str()))
     });
     assert_eq!(all.collect::<BTreeSet<_>>(), seen, "every route was asked");
+}
+
+#[test]
+fn every_operation_has_an_id_of_its_own() {
+    let document = described();
+    let paths = document["paths"].as_object().expect("paths");
+    let operations = paths.values().flat_map(|item| item.as_object().expect("methods").values());
+    let ids: Vec<&str> = operations.filter_map(|it| it["operationId"].as_str()).collect();
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:?}");
+    assert!(unique.contains("list_runs") && unique.contains("show_issue"), "{ids:?}");
+}
+
+#[tokio::test]
+async fn the_signed_statements_of_a_run_can_be_fetched_and_verified() {
+    let stage = Stage::guarded().furnished();
+    let run = stage.run_of("reviewed");
+    let path = |what: &str| format!("/api/v1/runs/reviewed/{run}/{what}");
+    let missing = stage.api("GET", &path("statements"), "").await;
+    assert_eq!(missing.status, StatusCode::NOT_FOUND, "{}", missing.text);
+    stage.sign("reviewed");
+    let bundle = stage.api("GET", &path("statements"), "").await.json();
+    let envelopes = bundle["envelopes"].as_array().expect("envelopes");
+    assert!(!envelopes.is_empty(), "{bundle}");
+    for envelope in envelopes {
+        assert!(envelope["payloadType"].is_string(), "{envelope}");
+        assert!(envelope["signatures"].as_array().is_some_and(|it| !it.is_empty()), "{envelope}");
+    }
+    let report = stage.api("GET", &path("verification"), "").await.json();
+    assert_eq!(report["verified"], true, "{report:#}");
 }
 
 /// A path of the document, a request, its body and the status. `RUN` stands for a run that exists.

@@ -94,6 +94,8 @@ fn all_routes_and_schemas_are_here() {
     /api/v1/runs/{slug}/{run}/log
     /api/v1/runs/{slug}/{run}/operations
     /api/v1/runs/{slug}/{run}/provenance
+    /api/v1/runs/{slug}/{run}/statements
+    /api/v1/runs/{slug}/{run}/verification
 
     Accepted
     ActionBody
@@ -101,6 +103,7 @@ fn all_routes_and_schemas_are_here() {
     BottleList
     Case
     CaseStatus
+    CheckSummary
     CommitSummary
     CostSource
     DeliveryList
@@ -119,6 +122,7 @@ fn all_routes_and_schemas_are_here() {
     RunList
     RunSummary
     VerdictSummary
+    Verification
     ");
 }
 
@@ -364,6 +368,7 @@ fn schema_of_case() {
       not_before (string or null, optional): When it continues, while it waits.
       orchestrated (boolean): Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
       pull (PullLink or null, optional): -
+      question (string or null, optional): The question of the agent, while it waits for a person.
       reason (string): Reason for the status, for people.
       runs (list of string): Its runs, oldest first.
       slug (string or null, optional): Its bottle, once there is one.
@@ -548,6 +553,7 @@ fn schema_of_run_summary() {
       provider (string): Its kind.
       pull_number (integer or null, optional): Its pull request.
       pull_url (string or null, optional): Address of the pull request.
+      question (string or null, optional): The agent's question, if it waits for a person.
       run (string): The run.
       slug (string): The bottle.
       started_at (string): When it began.

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use orchestrator_db::About;
 
 use super::stage::{OWNER, REPO, Stage};
+use crate::exit::Failure;
 use crate::flow::bottle::BottleState;
 
 /// The places of these words on a page, which must all be there and in this order.
@@ -191,4 +192,59 @@ async fn health_is_told_to_anybody() {
     assert_eq!(stage.get("/healthz").await.text, "ok\n");
     let ready = stage.get("/readyz").await;
     assert_eq!((ready.status, ready.json()["database"].as_str()), (StatusCode::OK, Some("ok")));
+}
+
+#[tokio::test]
+async fn an_open_page_survives_a_restart() {
+    let mut stage = Stage::guarded().furnished();
+    let cookie = stage.log_in().await;
+    let page = stage.get_with("/bottles/stuck", &cookie).await;
+    let (_, rest) = page.text.split_once("name=\"token\" value=\"").expect("a form");
+    let token = rest.split('"').next().expect("a token").to_owned();
+    stage.restart();
+    assert_eq!(stage.get_with("/", &cookie).await.status, StatusCode::OK);
+    let form = format!("token={token}&prompt=go");
+    let answer = stage.post("/bottles/stuck/resume", &cookie, &form).await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
+    assert_eq!(answer.header("location"), "/bottles/stuck?requested=resume");
+}
+
+#[tokio::test]
+async fn a_bottle_that_asks_shows_the_question_and_a_box_for_the_answer() {
+    let stage = Stage::guarded();
+    stage.asking(3, "asks", "SQLite or PostgreSQL?\nThe tests use both.");
+    let cookie = stage.log_in().await;
+    for path in ["/", "/bottles/asks"] {
+        let page = stage.get_with(path, &cookie).await.text;
+        assert!(page.contains("<p>SQLite or PostgreSQL?</p><p>The tests use both.</p>"), "{page}");
+        assert!(page.contains("action=\"/bottles/asks/resume\""), "{path}");
+    }
+    let case = stage.api("GET", "/api/v1/bottles/asks", "").await.json();
+    assert_eq!(case["question"], "SQLite or PostgreSQL?\nThe tests use both.", "{case:#}");
+}
+
+#[tokio::test]
+async fn a_case_that_is_done_with_keeps_its_title_its_reason_and_its_timeline() {
+    let stage = Stage::guarded().furnished();
+    stage.forget(5, "gone");
+    let path = "/api/v1/issues/acme/widget/5";
+    let issue = stage.api("GET", path, "").await;
+    assert_eq!(issue.status, StatusCode::OK, "{}", issue.text);
+    let issue = issue.json();
+    assert_eq!(issue["issue"]["title"], "Fix a typo in the footer", "{issue:#}");
+    assert_eq!(issue["reason"], "its pull request was merged");
+    assert_eq!(issue["orchestrated"], true);
+    assert!(issue["timeline"].as_array().is_some_and(|list| list.len() > 2), "{issue:#}");
+}
+
+#[tokio::test]
+async fn a_repository_that_cannot_be_read_is_named() {
+    let stage = Stage::open().furnished();
+    let refused = Failure::transient("git.example refused the token");
+    stage.service.vitals.note_repository("acme/widget", Err(&refused));
+    let page = stage.get("/").await.text;
+    assert!(page.contains("<strong>acme/widget</strong>: git.example refused the token"), "{page}");
+    assert!(stage.get("/readyz").await.text.contains("1 of 1 cannot be read"));
+    let metrics = stage.get("/metrics").await.text;
+    assert!(metrics.contains("bot_bottle_repository_up{repo=\"acme/widget\"} 0"), "{metrics}");
 }

@@ -156,10 +156,14 @@ async fn strangers_control_nothing_and_see_nothing() {
         assert_eq!(answer.header("content-type"), "application/problem+json");
         assert_eq!(answer.header("www-authenticate"), "Bearer");
     }
-    for path in ["/bottles/stuck/destroy", "/logout", "/api/v1/bottles/stuck/destroy"] {
+    for path in ["/logout", "/api/v1/bottles/stuck/destroy"] {
         let answer = stage.post(path, "", "token=x").await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
     }
+    // A button of a page whose login has ended leads to the login and back.
+    let answer = stage.post("/bottles/stuck/destroy", "", "token=x").await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER);
+    assert_eq!(answer.header("location"), "/login?next=/bottles/stuck");
     for bearer in ["", "Bearer", "Bearer ", "Bearer wrong", "Basic eDp5"] {
         let request = request("GET", "/api/v1/bottles").header(AUTHORIZATION, bearer);
         let answer = stage.ask(request.body(Body::empty()).expect("a request")).await;
@@ -233,13 +237,15 @@ async fn guessing_is_slow_and_the_cookie_is_for_us_alone() {
     for word in ["__Host-bottle=", "HttpOnly", "SameSite=Strict", "Secure", "Path=/"] {
         assert!(cookie.contains(word), "{word} is not in {cookie}");
     }
-    for _ in 0..9 {
+    for _ in 0..10 {
         let answer = stage.post("/login", "", "admin_token=guess").await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
     }
-    let answer = stage.post("/login", "", &right).await;
+    let answer = stage.post("/login", "", "admin_token=guess").await;
     assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
     assert!(!answer.header("retry-after").is_empty());
+    let answer = stage.post("/login", "", &right).await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "guesses of others do not lock its owner out");
 }
 
 #[tokio::test]

@@ -11,22 +11,29 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use model::id::{BranchName, ProjectName, Sha};
 use model::redact::Redactor;
-use orchestrator_db::{IssueKey, SqliteForgeStateStore, WorkNote, WorkRequest, WorkStep};
+use orchestrator_db::{
+    ForgeState, ForgeStateStore, IssueKey, IssueText, SqliteForgeStateStore, WorkNote, WorkRequest,
+    WorkStep,
+};
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use run_store::run_dir::RunDir;
 use sandbox::backend::BackendKind;
 use serde_json::{Value, json};
+use shell::Ui;
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
+use crate::flow::attestation::{mark_unsigned, sign_statements};
 use crate::flow::bottle::{BaseSource, Bottle, BottleState, Record, VERSION, WorkspaceState};
 use crate::flow::home::Home;
 use crate::flow::run_record::BottleRunRecord;
 use crate::rules::forge_env::ForgeEnv;
 use crate::serve::Service;
 use crate::serve::inbox::Inbox;
+use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
+use crate::serve::vitals::Vitals;
 
 /// What a stranger writes into everything that a stranger can write into.
 pub(super) const HOSTILE: &str = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\" autofocus onfocus='alert(3)\u{202e}\u{1b}[31m\nforged";
@@ -88,7 +95,9 @@ impl Stage {
         let inbox = Inbox::open(store(), Arc::clone(&arrived));
         let repos = Repos::load(&settings, &home).expect("repositories");
         let store = store();
-        let service = Arc::new(Service { home, settings, repos, store, inbox, arrived });
+        let config = LiveConfig::new(None, settings, repos, &home);
+        let (reloaded, vitals) = (Notify::new(), Vitals::default());
+        let service = Arc::new(Service { home, config, store, inbox, arrived, reloaded, vitals });
         let router = super::super::router(Arc::clone(&service));
         Self { dir, service, router }
     }
@@ -112,7 +121,8 @@ impl Stage {
 
     fn queue(&self, issue: u64, title: &str) -> IssueKey {
         let key = key(issue);
-        let request = WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new() };
+        let request =
+            WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new(), text: None };
         let note = WorkNote::because("assigned to bot1");
         self.service.store.add_work(&key, title, &request, &note).expect("queued");
         key
@@ -191,6 +201,8 @@ impl Stage {
             workspace: WorkspaceState::SetUp,
             runs: Vec::new(),
             seen_comments: BTreeSet::new(),
+            text: None,
+            model: None,
         };
         bottle.save(&record).expect("saved");
         bottle
@@ -285,6 +297,57 @@ impl Stage {
     }
 
     /// The newest run of a bottle.
+    /// A bottle whose agent asks, on an issue.
+    pub(super) fn asking(&self, issue: u64, slug: &str, question: &str) {
+        self.case(issue, slug, "Which database?", WorkStep::CallPerson);
+        let (bottle, _) = Bottle::open(&self.service.home, slug).expect("a bottle");
+        self.run(&bottle, |meta| {
+            meta["done"] = json!({
+                "run": meta["run"], "status": "blocked", "summary": question,
+                "at": host::clock::now(),
+            });
+            meta["verdict"] =
+                json!({ "kind": "unfinished", "how": "the agent waits for a person" });
+        });
+    }
+
+    /// Deletes the work item of a destroyed bottle, as the reconciler does once its issue is closed.
+    pub(super) fn forget(&self, issue: u64, slug: &str) {
+        let (bottle, mut record) = Bottle::open(&self.service.home, slug).expect("a bottle");
+        let work = self.service.store.work(&key(issue)).expect("read").expect("work");
+        record.text = Some(IssueText { title: work.title, body: String::new() });
+        bottle.save(&record).expect("saved");
+        let row = ForgeState {
+            key: key(issue),
+            slug: slug.to_owned(),
+            agent_name: record.agent,
+            bottle_names: Vec::new(),
+            backend_name: "bwrap".to_owned(),
+            agent_git_user: String::new(),
+            pr_number: None,
+            status: BottleState::Destroyed,
+            last_checkin_at: host::clock::now(),
+        };
+        self.service.store.upsert(&row).expect("stored");
+        self.service.store.forget_work(&key(issue)).expect("deleted");
+        assert_eq!(self.service.store.work(&key(issue)).expect("read"), None);
+    }
+
+    /// The same folder after a restart of the server.
+    pub(super) fn restart(&mut self) {
+        self.router = super::super::router(Arc::clone(&self.service));
+    }
+
+    /// Signs the statements about the newest run of a bottle.
+    pub(super) fn sign(&self, slug: &str) {
+        let home = &self.service.home;
+        let (bottle, record) = Bottle::open(home, slug).expect("a bottle");
+        let dir = bottle.last_run(&record).expect("runs").expect("a run");
+        let ui = Ui::log("test");
+        mark_unsigned(&ui, home, &bottle, &dir);
+        sign_statements(&ui, home);
+    }
+
     pub(super) fn run_of(&self, slug: &str) -> String {
         let (_, record) = Bottle::open(&self.service.home, slug).expect("a bottle");
         record.runs.last().expect("a run").to_string()

@@ -30,6 +30,7 @@ async fn the_document_of_a_bottle_that_needs_a_person() {
         "number": 101,
         "url": "https://git.example/acme/widget/pulls/101"
       },
+      "question": null,
       "reason": "the agent asks which of the two auth flows is meant",
       "runs": [
         "widget_[STAMP]"
@@ -94,6 +95,7 @@ async fn the_document_of_a_bottle_that_waits() {
         "number": 102,
         "url": "https://git.example/acme/widget/pulls/102"
       },
+      "question": null,
       "reason": "the model's quota is used up",
       "runs": [
         "widget_[STAMP]"
@@ -158,6 +160,7 @@ async fn the_document_of_a_bottle_under_review() {
         "number": 104,
         "url": "https://git.example/acme/widget/pulls/104"
       },
+      "question": null,
       "reason": "its pull request waits for review",
       "runs": [
         "widget_[STAMP]"
@@ -219,6 +222,7 @@ async fn the_document_of_a_bottle_that_runs() {
       "orchestrated": true,
       "published": null,
       "pull": null,
+      "question": null,
       "reason": "its bottle is there",
       "runs": [
         "widget_[STAMP]"
@@ -277,6 +281,7 @@ async fn the_document_of_a_bottle_that_is_destroyed() {
         "number": 105,
         "url": "https://git.example/acme/widget/pulls/105"
       },
+      "question": null,
       "reason": "its pull request was merged",
       "runs": [
         "widget_[STAMP]"
@@ -338,6 +343,7 @@ async fn the_document_of_a_bottle_that_was_started_by_hand() {
       "orchestrated": false,
       "published": null,
       "pull": null,
+      "question": null,
       "reason": "the work holds",
       "runs": [
         "widget_[STAMP]"

@@ -27,6 +27,7 @@ async fn the_document_of_the_issue_that_needs_a_person() {
         "number": 101,
         "url": "https://git.example/acme/widget/pulls/101"
       },
+      "question": null,
       "reason": "the agent asks which of the two auth flows is meant",
       "runs": [
         "widget_[STAMP]"
@@ -85,6 +86,7 @@ async fn the_document_of_the_issue_in_the_queue() {
       "not_before": null,
       "orchestrated": true,
       "pull": null,
+      "question": null,
       "reason": "assigned to bot1",
       "runs": [],
       "slug": null,
@@ -189,6 +191,7 @@ async fn the_document_of_a_run() {
       "provider": "claude",
       "pull_number": 101,
       "pull_url": null,
+      "question": null,
       "run": "widget_[STAMP]",
       "slug": "reviewed",
       "started_at": "[TIME]",
@@ -254,6 +257,7 @@ async fn the_document_of_a_run_that_is_not_over() {
       "provider": "claude",
       "pull_number": 101,
       "pull_url": null,
+      "question": null,
       "run": "widget_[STAMP]",
       "slug": "busy",
       "started_at": "[TIME]",
@@ -359,11 +363,17 @@ async fn the_headers_of_a_problem() {
 #[tokio::test]
 async fn numbers_for_a_collector() {
     let text = Stage::open().furnished().get("/metrics").await.text;
-    let measured = ["bot_bottle_memory_bytes ", "bot_bottle_disk_free_bytes ", "bot_bottle_info{"];
+    let measured = [
+        "bot_bottle_memory_bytes ",
+        "bot_bottle_disk_free_bytes ",
+        "bot_bottle_queue_age_seconds ",
+        "bot_bottle_info{",
+    ];
     let line = |line: &str| match measured.iter().find(|name| line.starts_with(**name)) {
         Some(name) => format!("{name}…"),
         None => line.to_owned(),
     };
+    let (text, _) = text.split_once("# HELP bot_bottle_webhooks_total").expect("counters");
     insta::assert_snapshot!(text.lines().map(line).collect::<Vec<_>>().join("\n"), @r#"
     # HELP bot_bottle_info Version of the program.
     # TYPE bot_bottle_info gauge
@@ -395,5 +405,54 @@ async fn numbers_for_a_collector() {
     # HELP bot_bottle_disk_free_bytes Free disk space where bottles are stored.
     # TYPE bot_bottle_disk_free_bytes gauge
     bot_bottle_disk_free_bytes …
+    # HELP bot_bottle_queue_age_seconds Time that the oldest queued issue has waited.
+    # TYPE bot_bottle_queue_age_seconds gauge
+    bot_bottle_queue_age_seconds …
+    # HELP bot_bottle_repository_up 1 if the forge answers for the repository.
+    # TYPE bot_bottle_repository_up gauge
+    bot_bottle_repository_up{repo="acme/widget"} 1
+    "#);
+}
+
+#[tokio::test]
+async fn counts_for_a_collector() {
+    let text = Stage::open().furnished().get("/metrics").await.text;
+    let (_, text) = text.split_once("# HELP bot_bottle_webhooks_total").expect("counters");
+    insta::assert_snapshot!(format!("# HELP bot_bottle_webhooks_total{text}"), @r#"
+    # HELP bot_bottle_webhooks_total Webhooks, by result.
+    # TYPE bot_bottle_webhooks_total counter
+    bot_bottle_webhooks_total{result="accepted"} 0
+    bot_bottle_webhooks_total{result="duplicate"} 0
+    bot_bottle_webhooks_total{result="wrong-signature"} 0
+    bot_bottle_webhooks_total{result="not-stored"} 0
+    bot_bottle_webhooks_total{result="refused"} 0
+    # HELP bot_bottle_observations_total Observations of issues, by result.
+    # TYPE bot_bottle_observations_total counter
+    bot_bottle_observations_total{result="ok"} 0
+    bot_bottle_observations_total{result="failed"} 0
+    # HELP bot_bottle_forge_errors_total Failed observations and sweeps, by kind of failure.
+    # TYPE bot_bottle_forge_errors_total counter
+    bot_bottle_forge_errors_total{kind="unauthorized"} 0
+    bot_bottle_forge_errors_total{kind="forbidden"} 0
+    bot_bottle_forge_errors_total{kind="not-found"} 0
+    bot_bottle_forge_errors_total{kind="moved"} 0
+    bot_bottle_forge_errors_total{kind="rate-limited"} 0
+    bot_bottle_forge_errors_total{kind="server"} 0
+    bot_bottle_forge_errors_total{kind="unreachable"} 0
+    bot_bottle_forge_errors_total{kind="other"} 0
+    bot_bottle_forge_errors_total{kind="not-forge"} 0
+    # HELP bot_bottle_run_seconds Durations of runs since the start.
+    # TYPE bot_bottle_run_seconds histogram
+    bot_bottle_run_seconds_bucket{le="1"} 0
+    bot_bottle_run_seconds_bucket{le="10"} 0
+    bot_bottle_run_seconds_bucket{le="30"} 0
+    bot_bottle_run_seconds_bucket{le="60"} 0
+    bot_bottle_run_seconds_bucket{le="300"} 0
+    bot_bottle_run_seconds_bucket{le="900"} 0
+    bot_bottle_run_seconds_bucket{le="3600"} 0
+    bot_bottle_run_seconds_bucket{le="14400"} 0
+    bot_bottle_run_seconds_bucket{le="+Inf"} 0
+    bot_bottle_run_seconds_sum 0
+    bot_bottle_run_seconds_count 0
     "#);
 }

@@ -1,0 +1,209 @@
+//! Status comments: says on each issue how far its work is, in one comment that is edited. The steps of the work are in the
+//! database, so what a crash kept from being written is written after it; a comment whose number was lost is found again by
+//! its mark.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forge::{Forge, ForgeError, Thread};
+use model::redact::Redactor;
+use orchestrator_db::{IssueKey, StatusComment, WorkItem, WorkState};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::observe::find_bottle;
+use crate::exit::{Failure, OrGeneral};
+use crate::flow::access::ForgeAccess;
+use crate::flow::bottle::{Bottle, Record};
+use crate::flow::run_record::load_run;
+use crate::rules::status_text::{STATUS_MARK, StatusFacts, render_status};
+use crate::serve::Service;
+use crate::serve::web::log_tail;
+
+/// Time for a state to change again before it is written: a free slot takes an issue at once.
+const SETTLE: Duration = Duration::from_millis(500);
+/// Pause after a failure.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Comments that are written at once.
+const WRITES_MAX: usize = 4;
+/// Events that one read returns.
+const EVENTS_PAGE: usize = 500;
+
+pub(super) type StatusResult = Result<(IssueKey, Result<(), Failure>), JoinError>;
+
+/// Issues whose comment may be out of date.
+pub(super) struct StatusBoard {
+    /// The last event that was read.
+    seq: u64,
+    due: BTreeMap<IssueKey, Instant>,
+    writing: Vec<IssueKey>,
+    tasks: JoinSet<(IssueKey, Result<(), Failure>)>,
+}
+
+impl StatusBoard {
+    /// A board on which every issue is due: an earlier process may have left some.
+    pub(super) fn open(service: &Service) -> Result<Self, Failure> {
+        let seq = service.store.last_event().or_general()?;
+        let works = service.store.works().or_general()?;
+        let due = works.into_iter().map(|work| (work.key, Instant::now())).collect();
+        Ok(Self { seq, due, writing: Vec::new(), tasks: JoinSet::new() })
+    }
+
+    /// Reads the new events, and starts to write the comments that are due.
+    pub(super) fn update(&mut self, service: &Arc<Service>) -> Result<(), Failure> {
+        for event in service.store.events_since(self.seq, EVENTS_PAGE).or_general()? {
+            self.seq = event.seq;
+            self.due.insert(event.key, Instant::now() + SETTLE);
+        }
+        if !service.settings().status_comment {
+            self.due.clear();
+            return Ok(());
+        }
+        let now = Instant::now();
+        let ready = |(key, at): &(&IssueKey, &Instant)| **at <= now && !self.writing.contains(key);
+        let ready: Vec<IssueKey> = self
+            .due
+            .iter()
+            .filter(ready)
+            .map(|(key, _)| key.clone())
+            .take(WRITES_MAX.saturating_sub(self.writing.len()))
+            .collect();
+        for key in ready {
+            self.due.remove(&key);
+            self.writing.push(key.clone());
+            let service = Arc::clone(service);
+            self.tasks.spawn(async move {
+                let written = write_status(&service, &key).await;
+                (key, written)
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits for the next comment that was written; `None` if none is being written.
+    pub(super) async fn next_written(&mut self) -> Option<StatusResult> {
+        self.tasks.join_next().await
+    }
+
+    pub(super) fn finish(&mut self, result: StatusResult) {
+        let Ok((key, written)) = result else {
+            // A panic does not tell which issue it was.
+            self.writing.clear();
+            return;
+        };
+        self.writing.retain(|other| *other != key);
+        if let Err(failure) = written {
+            tracing::warn!(issue = %key, %failure, "the status comment could not be written");
+            self.due.entry(key).or_insert(Instant::now() + PAUSE);
+        }
+    }
+}
+
+/// Brings the comment of an issue up to date. The intent is stored first, with the comment's number once it is known.
+async fn write_status(service: &Service, key: &IssueKey) -> Result<(), Failure> {
+    let Some(work) = service.store.work(key).or_general()? else { return Ok(()) };
+    let repos = service.repos();
+    let access = repos.of(key)?.shared_access(key.issue_number, None);
+    let text = render_work(service, &work, &access)?;
+    let digest = model::digest::sha256(text.as_bytes());
+    let known = service.store.status_comment(key).or_general()?;
+    if known.as_ref().is_some_and(|known| known.digest == digest) {
+        return Ok(());
+    }
+    let forge = access.open().await?;
+    let id = match known.as_ref().and_then(|known| known.comment) {
+        Some(id) => Some(id),
+        None => find_comment(&forge, &access, key.issue_number, known.is_some()).await?,
+    };
+    let save = |comment, digest: &str| {
+        let digest = digest.to_owned();
+        service.store.save_status_comment(key, &StatusComment { comment, digest }).or_general()
+    };
+    save(id, "")?;
+    host::failpoint::hit("status");
+    let thread = Thread::Issue(key.issue_number);
+    let id = match id {
+        Some(id) => {
+            match forge.edit_comment(thread, id, &text).await {
+                // A person deleted it and does not want it.
+                Err(ForgeError::NotFound { .. }) | Ok(()) => {}
+                Err(error) => return Err(error).or_general(),
+            }
+            id
+        }
+        None => match forge.post_comment(thread, &text).await {
+            Ok(comment) => comment.id,
+            // The issue is gone.
+            Err(ForgeError::NotFound { .. }) => return save(None, &digest),
+            Err(error) => return Err(error).or_general(),
+        },
+    };
+    save(Some(id), &digest)
+}
+
+/// Finds a comment that was posted by a process that was killed before it stored the number.
+async fn find_comment(
+    forge: &Forge,
+    access: &ForgeAccess,
+    issue: u64,
+    was_intended: bool,
+) -> Result<Option<u64>, Failure> {
+    if !was_intended {
+        return Ok(None);
+    }
+    let bot = access.bot_login.as_deref();
+    let is_ours = |author: &str| bot.is_none_or(|bot| bot.eq_ignore_ascii_case(author));
+    let comments = match forge.read_plain_comments(Thread::Issue(issue)).await {
+        Err(ForgeError::NotFound { .. }) => Vec::new(),
+        other => other.or_general()?,
+    };
+    let mut ours = comments
+        .into_iter()
+        .filter(|comment| comment.body.starts_with(STATUS_MARK) && is_ours(&comment.author));
+    Ok(ours.next().map(|comment| comment.id))
+}
+
+/// The status comment of a work item.
+pub(super) fn render_work(
+    service: &Service,
+    work: &WorkItem,
+    access: &ForgeAccess,
+) -> Result<String, Failure> {
+    let bottle = find_bottle(service, work)?;
+    let agent = match (&bottle, &work.request) {
+        (Some((_, record)), _) => record.agent.clone(),
+        (None, orchestrator_db::WorkRequest::Start { agent, .. }) => agent.clone(),
+        (None, orchestrator_db::WorkRequest::Resume { .. }) => String::new(),
+    };
+    let (question, log) = match (&bottle, work.state) {
+        (Some(bottle), WorkState::NeedsAttention) => last_words(bottle),
+        _ => (None, String::new()),
+    };
+    let redactor = Redactor::new([access.token.clone()]);
+    let redacted = |text: &str| redactor.redact(text).into_owned();
+    let (reason, question, log) =
+        (redacted(&work.reason), question.as_deref().map(redacted), redacted(&log));
+    let settings = service.settings();
+    let page = settings.public_url.as_ref().zip(work.slug.as_ref());
+    let page = page.map(|(url, slug)| format!("{}/bottles/{slug}", url.trim_end_matches('/')));
+    Ok(render_status(&StatusFacts {
+        issue: work.key.issue_number,
+        state: work.state,
+        reason: &reason,
+        agent: &agent,
+        not_before: work.not_before,
+        question: question.as_deref(),
+        log: &log,
+        page: page.as_deref(),
+    }))
+}
+
+/// The agent's question, and the last lines of its log. What cannot be read is left out.
+fn last_words((bottle, record): &(Bottle, Record)) -> (Option<String>, String) {
+    let Ok(Some(dir)) = bottle.last_run(record) else { return (None, String::new()) };
+    let Ok(meta) = load_run(&dir) else { return (None, String::new()) };
+    let asks = |done: &sidecar::DoneEvent| done.status == sidecar::DoneStatus::Blocked;
+    let question = meta.done.as_ref().filter(|done| asks(done)).map(|done| done.summary.clone());
+    (question, log_tail(&dir, &meta.manifest.provider))
+}
