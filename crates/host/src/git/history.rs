@@ -185,7 +185,9 @@ mod tests {
         assert_eq!((found[0].seconds, found[0].subject.as_str()), (1_700_000_000, "merge: one"));
         assert_eq!((found.len(), found[1].subject.as_str()), (2, ""));
         assert_eq!(parse_lines(format!("{A}\x001\0").as_bytes()), None);
-=======
+    }
+
+    #[test]
     fn messages_are_read_whole() {
         let text = format!("{A}\0subject\n\nCloses #3\n\0{B}\0\0");
         let messages = parse_messages(text.as_bytes()).unwrap();
