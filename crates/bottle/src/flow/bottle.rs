@@ -66,10 +66,10 @@ pub(crate) struct Record {
     #[serde(default, alias = "heard")]
     pub(crate) seen_comments: BTreeSet<String>,
     /// Text of the issue that the last run worked by.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<IssueText>,
     /// Model that a member chose in place of the manifest's.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
 }
 

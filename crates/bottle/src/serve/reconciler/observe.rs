@@ -77,7 +77,7 @@ async fn observe_bottle(
         match command.command.event() {
             Some(_) => commands.push(command),
             None => {
-                answer_command(service, access, &forge, work, &read.own_texts, &command).await?
+                answer_command(service, access, &forge, work, &read.own_texts, &command).await?;
             }
         }
     }
@@ -132,17 +132,15 @@ async fn observe_waiting(
     let labels = parse_labels(&issue.labels);
     let is_open = issue.state == ThreadState::Open;
     let mut has_member = has_member(access, &forge, &issue, &labels).await?;
-    if is_new && has_member && is_open {
-        if let Some(actor) = given_by_outsider(access, &forge, &issue).await? {
-            let org = &access.env.org;
-            tracing::warn!(
-                issue = issue.number,
-                actor,
-                org,
-                "not started: labelled and assigned by an account that is not a member"
-            );
-            has_member = false;
-        }
+    if is_new
+        && has_member
+        && is_open
+        && let Some(actor) = given_by_outsider(access, &forge, &issue).await?
+    {
+        let org = &access.env.org;
+        let why = "not started: labelled and assigned by an account that is not a member";
+        tracing::warn!(issue = issue.number, actor, org, why);
+        has_member = false;
     }
     let state = IssueState {
         is_open,
