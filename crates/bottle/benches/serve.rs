@@ -42,6 +42,7 @@ impl Shop {
         let fork = Fork::new(&hermetic);
         let forge = FakeGitea::start();
         forge.add_member("bot-bottle", "bot1");
+        forge.add_member("bot-bottle", "alice");
         Self { hermetic, forge, fork }
     }
 

@@ -24,6 +24,7 @@ fn serving(script: &str) -> Option<Serving> {
     let person = Person::new()?;
     let forge = FakeGitea::start();
     forge.add_member("bot-bottle", "bot1");
+    forge.add_member("bot-bottle", "alice");
     let issue = forge.add_issue(HOSTILE, "What is wanted.", &["bot-bottle:worker"], &["bot1"]);
     person.script(script);
     let token = person.home().join("admin-token");

@@ -30,6 +30,7 @@ fn serving() -> Option<Serving> {
     let person = Person::new()?;
     let forge = FakeGitea::start();
     forge.add_member("bot-bottle", "bot1");
+    forge.add_member("bot-bottle", "alice");
     let issue = forge.add_issue("Greet by name", "As asked.", &["bot-bottle:worker"], &["bot1"]);
     for (agent, title, script) in [
         ("careful", "Raise the limit of uploads", ASKS),
