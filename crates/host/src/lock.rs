@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use thiserror::Error;
 
 use crate::clock;
@@ -36,6 +36,13 @@ pub enum LockKind<'a> {
     },
     /// Any number of holders, and no exclusive one.
     Shared,
+}
+
+/// Inheritance of a lock by the programs that are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassLock {
+    Yes,
+    No,
 }
 
 /// The holder of a lock, as recorded in its file.
@@ -117,6 +124,17 @@ impl FileLock {
         let lock = Self { file, path: path.to_path_buf() };
         lock.write_holder(note)?;
         Ok(lock)
+    }
+
+    /// Lets programs that are started from now on hold the lock too, or no longer. A program that outlives this process
+    /// then keeps others out until it has finished what it was started for.
+    pub fn pass_to_children(&self, pass: PassLock) -> Result<(), LockError> {
+        let flags = match pass {
+            PassLock::Yes => FdFlags::empty(),
+            PassLock::No => FdFlags::CLOEXEC,
+        };
+        fcntl_setfd(&self.file, flags)
+            .map_err(|errno| LockError::io("pass on", &self.path)(errno.into()))
     }
 
     pub fn path(&self) -> &Path {

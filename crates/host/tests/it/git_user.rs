@@ -165,3 +165,54 @@ async fn a_fetch_stops_when_told_to() {
     });
     assert!(matches!(fetched, Err(GitError::Cancelled { .. })));
 }
+
+#[tokio::test]
+async fn a_pack_goes_to_another_file_system_and_the_source_stays_as_it_is() {
+    use std::os::unix::fs::MetadataExt;
+    let world = fork_and_upstream().await;
+    let shm = std::path::Path::new("/dev/shm");
+    let device = |path: &std::path::Path| path.metadata().map(|facts| facts.dev()).ok();
+    // On one file system the pack is made the same way.
+    let folder = match device(shm) == device(&world.path(".")) {
+        false if device(shm).is_some() => tempfile::tempdir_in(shm).unwrap(),
+        _ => tempfile::tempdir().unwrap(),
+    };
+    let repo = world.user_repo("upstream").await;
+    let packs = folder.path().join("pack");
+    std::fs::create_dir(&packs).unwrap();
+    let names = |path: &std::path::Path| {
+        let entries = std::fs::read_dir(path).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    let source = world.path("upstream/.git/objects/pack");
+    let before = names(&source);
+    let tip = world.tip("upstream", "HEAD").await;
+    repo.pack_into(&packs, std::slice::from_ref(&tip), &[]).await.unwrap();
+    let made = names(&packs);
+    assert_eq!(made.len(), 2, "{made:?}");
+    assert!(made.iter().all(|name| name.to_string_lossy().starts_with("pack-")), "{made:?}");
+    assert_eq!(names(&source), before);
+}
+
+#[tokio::test]
+async fn a_worktree_is_erased_in_whatever_state_git_left_it() {
+    let world = fork_and_upstream().await;
+    let repo = host::git::WorktreeRepo::discover(&world.path("fork")).await.unwrap();
+    let records = world.path("fork/.git/worktrees");
+    for half in ["tree/.git", "fork/.git/worktrees/tree/gitdir", ""] {
+        world.git("fork", &["worktree", "add", "--quiet", "-B", "tree", "../tree"]).await;
+        world.write("fork/.git/worktrees/tree/locked", "initializing\n");
+        if !half.is_empty() {
+            std::fs::remove_file(world.path(half)).unwrap();
+        }
+        repo.erase_worktree(&world.path("tree")).await.unwrap();
+        assert!(!exists(&world.path("tree")), "{half}");
+        assert_eq!(std::fs::read_dir(&records).into_iter().flatten().count(), 0, "{half}");
+    }
+    // Nothing is there any more, and another worktree is left alone.
+    world.git("fork", &["worktree", "add", "--quiet", "-B", "other", "../other"]).await;
+    repo.erase_worktree(&world.path("tree")).await.unwrap();
+    assert!(exists(&world.path("other/.git")) && exists(&records.join("other/gitdir")));
+}

@@ -141,3 +141,21 @@ fn as_a_child_it_takes_the_lock_from_its_standard_input() {
     let stdin = File::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     FileLock::from_inherited(stdin, path.as_ref(), "child").unwrap();
 }
+
+#[tokio::test]
+async fn a_lock_that_was_passed_on_is_held_by_the_child_too() {
+    use host::lock::PassLock;
+    for (pass, is_still_held) in [(PassLock::Yes, true), (PassLock::No, false)] {
+        let (_dir, path) = place();
+        let lock = FileLock::try_acquire(&path, kind("first")).unwrap();
+        lock.pass_to_children(PassLock::Yes).unwrap();
+        lock.pass_to_children(pass).unwrap();
+        let spec = CommandSpec::new("/bin/sleep").arg("60");
+        let child = host::process::spawn_child(&spec, host::process::ChildOptions::default());
+        let mut child = child.unwrap();
+        drop(lock);
+        assert_eq!(is_held(&path).unwrap(), is_still_held, "{pass:?}");
+        child.kill().await.unwrap();
+        let _second = FileLock::acquire(&path, kind("second"), LONG).await.unwrap();
+    }
+}

@@ -50,6 +50,26 @@ impl WorktreeRepo {
         Ok(fields.map(|field| String::from_utf8_lossy(field).into_owned()).collect())
     }
 
+    /// Lists the commits that `to` has and `from` lacks with their subjects, newest first.
+    pub async fn commits_between(
+        &self,
+        from: &Sha,
+        to: &Sha,
+    ) -> Result<Vec<(Sha, String)>, GitError> {
+        let range = [to.as_str(), &format!("^{from}"), "--"];
+        let words = "log -z --no-patch --no-color --format=tformat:%H:%s";
+        let answer = self.git().query(argv_with(words, range)).await?;
+        let commit = |field: &[u8]| {
+            let text = String::from_utf8_lossy(field);
+            let (sha, subject) = text.split_once(':')?;
+            Some((Sha::parse(sha).ok()?, subject.to_owned()))
+        };
+        answer.parse(
+            |bytes| filled_fields(bytes).map(commit).collect(),
+            "it is not a list of commits",
+        )
+    }
+
     /// Merges two commits, touching neither files nor refs.
     pub async fn merge_tree(&self, ours: &Sha, theirs: &Sha) -> Result<MergedTree, GitError> {
         self.git().merge_tree(ours, theirs).await

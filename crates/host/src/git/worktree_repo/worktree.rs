@@ -8,6 +8,7 @@ use std::time::Duration;
 use model::id::{BranchName, Sha};
 
 use super::WorktreeRepo;
+use crate::file::{FileError, remove_tree_safely};
 use crate::git::GitError;
 use crate::git::call::{GitCall, argv, argv_with};
 use crate::git::parse::{filled_fields, parse_id, some_object};
@@ -50,6 +51,13 @@ impl WorktreeRepo {
         self.git().run(GitCall::new(argv_add(path, branch, base)).within(CHECKOUT_LIMIT)).await
     }
 
+    /// Checks out an existing branch in a new folder.
+    pub async fn reopen_worktree(&self, path: &Path, branch: &BranchName) -> Result<(), GitError> {
+        let values = [OsStr::new("--"), path.as_os_str(), branch.as_str().as_ref()];
+        let call = GitCall::new(argv_with("worktree add --quiet", values));
+        self.git().run(call.within(CHECKOUT_LIMIT)).await
+    }
+
     /// Removes a worktree that has no uncommitted changes.
     pub async fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
         self.remove("worktree remove --", path).await
@@ -59,6 +67,58 @@ impl WorktreeRepo {
     pub async fn discard_worktree(&self, path: &Path) -> Result<(), GitError> {
         // The second `--force` also removes a locked worktree.
         self.remove("worktree remove --force --force --", path).await
+    }
+
+    /// Removes a worktree in whatever state a killed git left it: the folder, and git's own record of it. The caller
+    /// knows that the folder is nothing else.
+    pub async fn erase_worktree(&self, path: &Path) -> Result<(), GitError> {
+        match self.discard_worktree(path).await {
+            Err(GitError::Failed { .. }) => {}
+            done => return done,
+        }
+        let records = records_of(&self.user().common_dir().join("worktrees"), path);
+        for path in std::iter::once(path.to_path_buf()).chain(records) {
+            remove_tree_safely(&path).map_err(|source| GitError::Prepare { path, source })?;
+        }
+        Ok(())
+    }
+
+    /// Removes the lock that a git that was killed while it changed a branch has left. The caller knows that no other
+    /// git works on this branch.
+    pub fn clear_branch_lock(&self, branch: &BranchName) -> Result<(), GitError> {
+        let path = self.user().common_dir().join(format!("{}.lock", branch.full_ref()));
+        remove_lock(&path)
+    }
+
+    /// Lists the locks that git holds in a worktree, or that a killed git has left there.
+    pub async fn worktree_locks(&self, worktree: &Path) -> Result<Vec<PathBuf>, GitError> {
+        let names = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"];
+        let words: Vec<&str> = names.iter().flat_map(|name| ["--git-path", name]).collect();
+        let answer = self.git_at(worktree).query(argv_with("rev-parse", words)).await?;
+        let paths = answer.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let paths = paths.map(|path| worktree.join(OsStr::from_bytes(path)));
+        Ok(paths.filter(|path| path.exists()).collect())
+    }
+
+    /// Removes the locks that a git that was killed while it changed a worktree has left. The caller knows that no
+    /// other git works there.
+    pub async fn clear_worktree_locks(&self, worktree: &Path) -> Result<(), GitError> {
+        for path in self.worktree_locks(worktree).await? {
+            remove_lock(&path)?;
+        }
+        match self.current_branch(worktree).await? {
+            Some(branch) => self.clear_branch_lock(&branch),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts files of a worktree back to what its commit has; a path that the commit lacks is removed.
+    pub async fn restore_paths(&self, worktree: &Path, paths: &[&[u8]]) -> Result<(), GitError> {
+        let input: Vec<u8> = paths.iter().flat_map(|path| [path, &b"\0"[..]].concat()).collect();
+        let words = "--literal-pathspecs restore --source=HEAD --staged --worktree --quiet \
+            --pathspec-from-file=- --pathspec-file-nul";
+        let call = GitCall::new(argv(words)).reading(&input).within(CHECKOUT_LIMIT);
+        self.git_at(worktree).run(call).await
     }
 
     async fn remove(&self, words: &str, path: &Path) -> Result<(), GitError> {
@@ -95,6 +155,39 @@ impl WorktreeRepo {
         let call = GitCall::new(argv_with(words, [commit.as_str()])).within(CHECKOUT_LIMIT);
         self.git_at(worktree).run(call).await
     }
+}
+
+fn remove_lock(path: &Path) -> Result<(), GitError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::Prepare {
+            path: path.to_path_buf(),
+            source: FileError::io("remove", path)(error),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Finds git's records of a worktree: those that name its folder, and those of its name that name no folder, which a
+/// git that was killed while it added or removed the worktree leaves.
+fn records_of(records: &Path, worktree: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(records) else { return Vec::new() };
+    let name = worktree.file_name().unwrap_or_default().as_bytes();
+    // Git writes real paths. The folder itself is gone by now.
+    let above = worktree.parent().and_then(|above| above.canonicalize().ok());
+    let worktree =
+        above.map_or_else(|| worktree.into(), |above| above.join(OsStr::from_bytes(name)));
+    let is_ours = |record: &PathBuf| match std::fs::read(record.join("gitdir")) {
+        Ok(text) => {
+            let folder = Path::new(OsStr::from_bytes(text.trim_ascii_end())).parent();
+            folder.is_some_and(|folder| folder == worktree)
+        }
+        Err(_) => {
+            let found = record.file_name().unwrap_or_default().as_bytes();
+            let rest = found.strip_prefix(name);
+            rest.is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))
+        }
+    };
+    entries.flatten().map(|entry| entry.path()).filter(is_ours).collect()
 }
 
 fn argv_add(path: &Path, branch: &BranchName, base: &Sha) -> Vec<OsString> {
