@@ -33,9 +33,10 @@ test-real: ## Run the suites with real parts: a container engine of our own, and
 	@scripts/packages real
 	scripts/test-real
 
-chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200), and kill forklift while it pushes (PUSH_ROUNDS=10); prints rounds, faults and losses
+chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200), kill forklift while it pushes (PUSH_ROUNDS=10), and kill wf at every change of a folder; prints rounds, faults and losses
 	@scripts/packages test
 	$(PARTS) PUSH_ROUNDS=$(or $(PUSH_ROUNDS),10) $(CARGO) test --package forklift --test it -- push_chaos:: --nocapture
+	$(PARTS) KILL_POINTS=all $(CARGO) test --package bottleworks-wf --test it -- kill_chaos:: --nocapture
 	$(PARTS) CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
 
 soak: ## Run every suite ROUNDS times (10) beside LOAD busy loops (8); prints the failures by name

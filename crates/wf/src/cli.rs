@@ -10,8 +10,8 @@ use crate::PROGRAM;
 use crate::commands::complete::{run_names, workstream_ids};
 use crate::commands::{
     self, App, clarify, close, conflicts, delete, demo, diff, docs, doctor, init, interview, list,
-    log, merge, new, plan, project, prune, refresh, run as run_command, show, skip, status, switch,
-    uat, update, verdict, watch,
+    log, merge, new, open, plan, project, prune, refresh, reset, run as run_command, show, skip,
+    status, switch, uat, update, verdict, watch,
 };
 use crate::exit::{Outcome, WfExit};
 
@@ -59,8 +59,7 @@ enum WfCommand {
     /// Register, list and show projects
     #[command(subcommand)]
     Project(project::ProjectCommand),
-    /// List active workstreams
-    List,
+    List(list::ListArgs),
     New(new::NewArgs),
     /// Show a workstream: fields, plan, blockers, last run
     Status(Which),
@@ -74,8 +73,10 @@ enum WfCommand {
     Approve(Which),
     Reject(verdict::RejectArgs),
     Skip(skip::SkipArgs),
+    Reset(reset::ResetArgs),
     Merge(merge::MergeArgs),
     Close(close::CloseArgs),
+    Open(open::OpenArgs),
     Delete(delete::DeleteArgs),
     /// Show, answer and ask questions
     #[command(subcommand)]
@@ -89,8 +90,7 @@ enum WfCommand {
     /// Show a run
     Show(RunArg),
     Log(log::RunHistoryArgs),
-    /// Show what a run changed
-    Diff(RunArg),
+    Diff(diff::DiffArgs),
     Prune(prune::PruneCopiesArgs),
     /// Watch all workstreams; answer, approve and reject on one screen
     Watch,
@@ -114,7 +114,7 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Init(args) => init::cmd_init(app, &args).await,
         WfCommand::Interview(args) => interview::cmd_interview(app, &args).await,
         WfCommand::Project(command) => project::cmd_project(app, &command).await,
-        WfCommand::List => list::cmd_list(app),
+        WfCommand::List(args) => list::cmd_list(app, &args),
         WfCommand::New(args) => new::cmd_new(app, &args).await,
         WfCommand::Status(which) => status::cmd_status(app, &which),
         WfCommand::Use(args) => switch::cmd_use(app, &args),
@@ -126,15 +126,17 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Approve(which) => verdict::cmd_approve(app, &which).await,
         WfCommand::Reject(args) => verdict::cmd_reject(app, &args).await,
         WfCommand::Skip(args) => skip::cmd_skip(app, &args).await,
+        WfCommand::Reset(args) => reset::cmd_reset(app, &args).await,
         WfCommand::Merge(args) => merge::cmd_merge(app, &args).await,
         WfCommand::Close(args) => close::cmd_close(app, &args).await,
+        WfCommand::Open(args) => open::cmd_open(app, &args).await,
         WfCommand::Delete(args) => delete::cmd_delete(app, &args).await,
         WfCommand::Clarify(command) => clarify::cmd_clarify(app, command).await,
         WfCommand::Uat(command) => uat::cmd_uat(app, command).await,
         WfCommand::Docs(command) => docs::cmd_docs(app, &command).await,
         WfCommand::Show(run) => show::cmd_show(app, &run),
         WfCommand::Log(args) => log::cmd_log(app, &args),
-        WfCommand::Diff(run) => diff::cmd_diff(app, &run),
+        WfCommand::Diff(args) => diff::cmd_diff(app, &args).await,
         WfCommand::Prune(args) => prune::cmd_prune(app, &args).await,
         WfCommand::Watch => watch::cmd_watch(app).await,
         WfCommand::Doctor => doctor::cmd_doctor(app).await,

@@ -19,6 +19,7 @@ use crate::flow::gate::update_status;
 use crate::rules::clarification::{
     AnswerOption, Clarification, ClarificationStatus, NewQuestion, Urgency, render_clarification,
 };
+use crate::rules::status::WorkstreamStatus;
 
 /// Questions that wait for a person.
 #[derive(Debug, Subcommand)]
@@ -133,6 +134,11 @@ fn list(app: &App, workstream: Option<&str>, all: bool) -> Outcome {
 /// Answers a question. It takes only the global lock, so that a person can answer during a run.
 pub(super) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> Outcome {
     let dirs = app.dirs()?;
+    if let Some(typed) = typed
+        && repeat_answer(app, &dirs, which, typed).await?
+    {
+        return Ok(WfExit::Success);
+    }
     let (_, question) = find_pending(app, &dirs, which)?;
     let typed = match typed {
         Some(typed) => typed.to_owned(),
@@ -145,16 +151,46 @@ pub(super) async fn answer(app: &App, which: &QueueArg, typed: Option<&str>) -> 
     let question = question.answered(answer, person(), host::clock::now());
     move_entry(&workstream.dir, ClarificationStatus::Pending, &question)?;
     let status = update_status(&mut workstream)?;
-    app.ui.line(&format!(
-        "Answered {}: {}",
-        question.id,
-        question.answer.as_deref().unwrap_or_default()
-    ));
+    show_answered(app, &question, &workstream, status);
+    Ok(WfExit::Success)
+}
+
+fn show_answered(
+    app: &App,
+    question: &Clarification,
+    workstream: &Workstream,
+    status: WorkstreamStatus,
+) {
+    let (id, answer) = (&question.id, question.answer.as_deref().unwrap_or_default());
+    app.ui.line(&format!("Answered {id}: {answer}"));
     app.ui.line(&format!("  {} is {status}", workstream.meta.id));
     app.ui.document(
         &json!({"question": question, "workstream": workstream.meta.id, "status": status}),
     );
-    Ok(WfExit::Success)
+}
+
+/// Takes the same answer again, which completes what a killed command left; false if it is another one.
+async fn repeat_answer(
+    app: &App,
+    dirs: &ProjectDirs,
+    which: &QueueArg,
+    typed: &str,
+) -> WfResult<bool> {
+    let answered = |status| match status {
+        ClarificationStatus::Answered => Ok(()),
+        ClarificationStatus::Pending => Err(Failure::usage("it is pending")),
+    };
+    let find = || find_entry(app, dirs, &which.id, which.workstream.as_deref(), answered);
+    let Ok((_, old)): WfResult<(Workstream, Clarification)> = find() else { return Ok(false) };
+    if old.choose_answer(typed).ok() != old.answer {
+        return Ok(false);
+    }
+    let _lock = dirs.lock_global(&format!("answer {}", which.id)).await?;
+    let (mut workstream, question): (Workstream, Clarification) = find()?;
+    move_entry(&workstream.dir, ClarificationStatus::Pending, &question)?;
+    let status = update_status(&mut workstream)?;
+    show_answered(app, &question, &workstream, status);
+    Ok(true)
 }
 
 async fn ask(

@@ -42,7 +42,12 @@ pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
     let overlaps = find_overlaps(&paths, &touched.paths(&others));
     let product = open_product(&dirs).await?;
     let tips = Tips::observe_branches(&product).await?;
-    warn_stale(app, &tips, std::iter::once(&target).chain(others.iter().copied()));
+    warn_stale(
+        app,
+        &tips,
+        std::iter::once(&target)
+            .chain(others.iter().copied().filter(|it| it.meta.id != target.meta.id)),
+    );
     let base = base_forecast(&product, &tips, &target).await?;
     let merges = try_merges(&product, &tips, &target, &others, &overlaps).await?;
     show(app, &target, &overlaps, &base, &merges);

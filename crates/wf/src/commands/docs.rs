@@ -8,7 +8,7 @@ use shell::confirm::ConfirmArgs;
 
 use super::App;
 use crate::cli::Which;
-use crate::disk::{DiskError, DiskResult, ProjectDirs, Workstream, read_optional};
+use crate::disk::{DiskError, DiskResult, ProjectDirs, read_optional};
 use crate::exit::{Failure, Outcome, WfExit, WfResult};
 use crate::rules::docs::{Coverage, DocFile, is_page, judge_coverage};
 
@@ -17,7 +17,7 @@ const MAX_FILES: usize = 50_000;
 /// Documentation of a worktree.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DocsCommand {
-    /// Count pages and pictures, and name pictures that no page mentions
+    /// Count pages and pictures of a worktree, or of the repository itself; name pictures that no page mentions
     Status(Which),
     /// Remove pictures that no page mentions, in the workstream's worktree; without --yes only name them
     Cleanup {
@@ -41,8 +41,12 @@ pub(crate) async fn cmd_docs(app: &App, command: &DocsCommand) -> Outcome {
 }
 
 fn status(app: &App, which: &Which) -> Outcome {
-    let (dirs, workstream) = app.open(which)?;
-    let (folder, coverage) = observe(&dirs, &workstream)?;
+    let dirs = app.dirs()?;
+    let checkout = match app.names_workstream(&dirs, which) {
+        true => app.workstream(&dirs, which)?.meta.worktree,
+        false => dirs.project.repo.clone(),
+    };
+    let (folder, coverage) = observe(&dirs, &checkout)?;
     app.ui.result("folder", &folder.display().to_string());
     app.ui.result("pages", &coverage.pages.to_string());
     app.ui.result("pictures", &coverage.assets.to_string());
@@ -57,7 +61,7 @@ async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     let (dirs, workstream) = app.open(which)?;
     let _run =
         apply.then(|| dirs.try_lock_workstream(&workstream.meta.id, "docs cleanup")).transpose()?;
-    let (folder, coverage) = observe(&dirs, &workstream)?;
+    let (folder, coverage) = observe(&dirs, &workstream.meta.worktree)?;
     for path in &coverage.orphaned {
         if apply {
             let file = folder.join(path);
@@ -74,9 +78,8 @@ async fn cleanup(app: &App, which: &Which, apply: bool) -> Outcome {
     Ok(WfExit::Success)
 }
 
-fn observe(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<(PathBuf, Coverage)> {
+fn observe(dirs: &ProjectDirs, worktree: &Path) -> WfResult<(PathBuf, Coverage)> {
     let (profile, _) = dirs.load_profile()?;
-    let worktree = &workstream.meta.worktree;
     if !worktree.is_dir() {
         return Err(Failure::usage(format!("the worktree {} is gone", worktree.display())));
     }

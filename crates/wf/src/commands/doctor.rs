@@ -8,10 +8,13 @@ use shell::doctor::{DoctorOptions, Finding, FindingState, MachineReport, show_fi
 
 use super::App;
 use crate::disk::effect_log::UnfinishedEffect;
-use crate::disk::{ProjectDirs, ProjectEffects, Workflow};
+use crate::disk::project_dirs::PROFILE_ENV;
+use crate::disk::{PendingChange, ProjectDirs, ProjectEffects, Workflow};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
+use crate::rules::build_system::parse_targets;
+use crate::rules::profile::{Profile, Suite, SuiteRunner};
 
 /// Prints the findings; status 2 if one of them must be fixed first.
 pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
@@ -73,6 +76,7 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
         Ok((_, warnings)) => Finding::odd("profile", warnings.join("; ")),
         Err(error) => Finding::bad("profile", error_chain(&error)),
     });
+    findings.extend(dirs.load_profile().ok().map(|(profile, _)| observe_suites(dirs, &profile)));
     findings.push(observe_effects(dirs));
     findings.extend(observe_agents(app, dirs).await);
     match observe_product(dirs).await {
@@ -80,6 +84,52 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
         Err(failure) => findings.push(Finding::bad("repository", failure.to_string())),
     }
     findings
+}
+
+/// The suites that can run: without one, nothing that passes is tested.
+fn observe_suites(dirs: &ProjectDirs, profile: &Profile) -> Finding {
+    let makefile = profile.makefile.as_ref().map(|path| dirs.project.repo.join(path));
+    let makefile = makefile.and_then(|path| std::fs::read(path).ok());
+    let targets = makefile.map(|text| parse_targets(&String::from_utf8_lossy(&text)));
+    let can_run = |suite: &&Suite| match (&suite.how, &targets) {
+        (SuiteRunner::Skip(_), _) | (SuiteRunner::Make(_), None) => false,
+        (SuiteRunner::Command(_), _) => true,
+        (SuiteRunner::Make(target), Some(targets)) => targets.has(target) || !targets.is_complete,
+    };
+    let names: Vec<&str> = profile.suites.iter().filter(can_run).map(|suite| suite.name).collect();
+    match names.is_empty() {
+        false => Finding::good("tests", names.join(", ")),
+        true => Finding::bad(
+            "tests",
+            format!(
+                "no suite can run; name a target that exists (MAKE_TARGET_UNIT) or a command (TEST_CMD_UNIT) in {}",
+                dirs.dir.join(PROFILE_ENV).display()
+            ),
+        ),
+    }
+}
+
+/// Commands on whole workstreams that were killed.
+fn observe_interrupted(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for (id, change) in PendingChange::load_all(dirs)? {
+        let text = match change {
+            PendingChange::New { .. } => format!(
+                "wf new {id} was interrupted; run it again, or take it back: wf delete {id} --confirm"
+            ),
+            PendingChange::Delete(_) => {
+                format!("wf delete {id} was interrupted; finish it: wf delete {id} --confirm")
+            }
+            PendingChange::Open { .. } => {
+                format!("wf open {id} was interrupted; run it again: wf open {id}")
+            }
+            PendingChange::Close { .. } => {
+                format!("wf close {id} was interrupted; finish it: wf close {id}")
+            }
+        };
+        findings.push(Finding::odd("interrupted", text));
+    }
+    Ok(findings)
 }
 
 fn observe_effects(dirs: &ProjectDirs) -> Finding {
@@ -117,7 +167,18 @@ async fn observe_agents(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
 
 async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
     let product = open_product(dirs).await?;
-    let mut findings = vec![Finding::good("repository", dirs.project.repo.display().to_string())];
+    let repo = dirs.project.repo.display().to_string();
+    let mut findings = vec![match product.user().is_shallow() {
+        false => Finding::good("repository", repo),
+        true => Finding::bad(
+            "repository",
+            format!("{repo} is a shallow clone; run 'git fetch --unshallow' in it first"),
+        ),
+    }];
+    findings.extend(
+        dirs.folders_without_meta()?.into_iter().map(|text| Finding::odd("workstream", text)),
+    );
+    findings.extend(observe_interrupted(dirs)?);
     let (workstreams, faults) = dirs.load_workstreams()?;
     findings.extend(faults.iter().map(|fault| Finding::bad("workstream", error_chain(fault))));
     for workstream in &workstreams {

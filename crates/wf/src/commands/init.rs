@@ -11,7 +11,8 @@ use crate::exit::{OrExit, Outcome, WfExit};
 
 /// Register this repository with a profile from what is there, and choose the agent
 ///
-/// The profile comes from what is there: the Makefile, the branch that is checked out, and the values of an earlier profile.
+/// The profile comes from what is there: the targets of the Makefile, else the build system (just, cargo, npm, pnpm, yarn, bun,
+/// pytest, uv, go, gradle, maven), the branch that is checked out, and the values of an earlier profile.
 /// `wf interview` asks for each of them. Run again, it changes nothing that is set.
 ///
 /// Example: wf init --yes --provider claude --key-command 'pass show key'

@@ -16,8 +16,9 @@ use super::project::{
     default_ops, find_repo, register,
 };
 use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
-use crate::disk::{DiskError, Workflow, load_env, save};
+use crate::disk::{DiskError, Workflow, load_env, names_in, read_optional, save};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
+use crate::rules::build_system::{RootFiles, choose_target, parse_targets, test_command};
 use crate::rules::profile::{is_inside, parse_profile};
 use crate::rules::project::Project;
 
@@ -54,6 +55,9 @@ pub(crate) struct InterviewArgs {
     /// The target of the end-to-end tests; empty to skip them
     #[arg(long, value_name = "TARGET")]
     make_target_e2e: Option<String>,
+    /// The command of the unit tests, instead of a target
+    #[arg(long, value_name = "COMMAND")]
+    test_cmd_unit: Option<String>,
     /// The documentation, relative to the repository
     #[arg(long, value_name = "PATH")]
     docs_path: Option<String>,
@@ -144,23 +148,26 @@ fn ask_profile(
     repo: &FoundRepo,
     before: &EnvFile,
 ) -> WfResult<Vec<(&'static str, String)>> {
-    let has_makefile = repo.path.join("Makefile").is_file();
+    let files = observe_root(repo)?;
+    let targets = files.makefile.as_deref().map(parse_targets);
+    let target = |suite| choose_target(targets.as_ref(), suite);
+    let [unit, integration, smoke, e2e] = ["unit", "integration", "smoke", "e2e"].map(target);
     let questions = [
         (
             "MAKEFILE_PATH",
             "Makefile location (relative to repo root, blank for none)",
             &args.makefile_path,
-            if has_makefile { "Makefile" } else { "" },
+            if files.makefile.is_some() { "Makefile" } else { "" },
         ),
-        ("MAKE_TARGET_UNIT", "Unit tests target", &args.make_target_unit, "test-unit"),
+        ("MAKE_TARGET_UNIT", "Unit tests target", &args.make_target_unit, &unit),
         (
             "MAKE_TARGET_INTEGRATION",
             "Integration tests target",
             &args.make_target_integration,
-            "test-integration",
+            &integration,
         ),
-        ("MAKE_TARGET_SMOKE", "Smoke tests target", &args.make_target_smoke, "test-smoke"),
-        ("MAKE_TARGET_E2E", "E2E tests target", &args.make_target_e2e, "test-e2e"),
+        ("MAKE_TARGET_SMOKE", "Smoke tests target", &args.make_target_smoke, &smoke),
+        ("MAKE_TARGET_E2E", "E2E tests target", &args.make_target_e2e, &e2e),
         ("DOCS_PATH", "Documentation path (relative to repo root)", &args.docs_path, "docs"),
     ];
     let mut entries = Vec::new();
@@ -174,6 +181,14 @@ fn ask_profile(
             return Err(Failure::usage(format!("{key}: {answer} does not exist in {repo}")));
         }
         entries.push((key, answer));
+    }
+    let command = test_command(&files).unwrap_or_default();
+    let command = before.get("TEST_CMD_UNIT").unwrap_or(command);
+    let is_made = |key| entries.iter().any(|(known, value)| *known == key && !value.is_empty());
+    let has_target = is_made("MAKEFILE_PATH") && is_made("MAKE_TARGET_UNIT");
+    if !has_target || args.test_cmd_unit.is_some() {
+        let answer = asker.ask("Unit tests command", args.test_cmd_unit.as_deref(), command)?;
+        entries.extend(Some(("TEST_CMD_UNIT", answer)).filter(|(_, answer)| !answer.is_empty()));
     }
     let mode = before.get("HITL_MODE").and_then(|mode| MODES.iter().position(|it| *it == mode));
     let mode = asker.choose("HITL mode", args.hitl_mode.as_deref(), &MODES, mode.unwrap_or(0))?;
@@ -192,6 +207,24 @@ fn ask_profile(
         entries.extend(agent.map(|agent| (key, agent.name().to_owned())));
     }
     Ok(entries)
+}
+
+/// Reads the files that tell the build system.
+fn observe_root(repo: &FoundRepo) -> WfResult<RootFiles> {
+    let names = names_in(&repo.path)?;
+    // A name may be that of a folder, which has nothing to tell.
+    let read = |wanted: &[&str]| {
+        let name = names.iter().find(|name| wanted.contains(&name.as_str()))?;
+        let bytes = read_optional(&repo.path.join(name)).ok()??;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(RootFiles {
+        makefile: read(&["Makefile"]),
+        justfile: read(&["justfile", "Justfile", ".justfile"]),
+        package_json: read(&["package.json"]),
+        pyproject: read(&["pyproject.toml"]),
+        names: names.clone(),
+    })
 }
 
 fn check_inside(key: &str, path: &str) -> WfResult<()> {

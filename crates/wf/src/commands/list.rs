@@ -1,5 +1,6 @@
 //! `wf list`: the active workstreams, and which of them share files.
 
+use clap::Args;
 use serde_json::json;
 
 use super::App;
@@ -9,60 +10,79 @@ use crate::exit::{Outcome, WfExit};
 use crate::rules::conflict::count_shared;
 use crate::rules::touched::parse_touched;
 
+/// List active workstreams
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Merged and closed ones too
+    #[arg(long, short)]
+    all: bool,
+}
+
 /// Lists them. A workstream that cannot be read causes a warning and status 2.
-pub(crate) fn cmd_list(app: &App) -> Outcome {
+pub(crate) fn cmd_list(app: &App, args: &ListArgs) -> Outcome {
     let dirs = app.dirs()?;
-    let (all, faults) = dirs.load_workstreams()?;
-    let active: Vec<&Workstream> = all.iter().filter(|ws| is_active(ws)).collect();
-    let touched = TouchedLists::load(&active)?;
-    let all_paths = touched.paths(&active);
+    let (all, mut faults) = dirs.load_workstreams()?;
+    let listed: Vec<&Workstream> = all.iter().filter(|ws| args.all || is_active(ws)).collect();
+    let touched = TouchedLists::load(&listed)?;
+    let all_paths = touched.paths(&listed);
     let counts: Vec<usize> =
         all_paths.iter().map(|paths| parse_touched(paths.touched).count()).collect();
     let shared = count_shared(&all_paths, counts.iter().sum());
-    show(app, &active, &counts, &shared, dirs.current().as_deref());
+    let closed = match args.all {
+        true => {
+            let (closed, bad) = dirs.load_closed()?;
+            faults.extend(bad);
+            closed
+        }
+        false => Vec::new(),
+    };
+    show(app, (&listed, &closed), &counts, &shared, dirs.current().as_deref());
+    app.warn_remains(&dirs)?;
     app.warn_faults(&faults);
     Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }
 
 fn show(
     app: &App,
-    active: &[&Workstream],
+    (active, closed): (&[&Workstream], &[Workstream]),
     counts: &[usize],
     shared: &[usize],
     current: Option<&str>,
 ) {
     if app.ui.is_json() {
-        let rows: Vec<_> = active
+        let open = active
             .iter()
             .enumerate()
-            .map(|(at, ws)| json!({"meta": ws.meta, "touched_files": counts[at], "shared_files": shared[at], "needs": ws.meta.status.needs()}))
-            .collect();
+            .map(|(at, ws)| json!({"meta": ws.meta, "touched_files": counts[at], "shared_files": shared[at], "needs": ws.meta.status.needs()}));
+        let closed = closed.iter().map(|ws| json!({"meta": ws.meta, "closed": ws.dir}));
+        let rows: Vec<_> = open.chain(closed).collect();
         app.ui.document(&rows);
         return;
     }
-    if active.is_empty() {
+    if active.is_empty() && closed.is_empty() {
         app.ui.line("No active workstreams. Start one: wf new <id> \"<title>\" \"<paths>\"");
         return;
     }
-    let rows: Vec<Vec<String>> = active
-        .iter()
-        .enumerate()
-        .map(|(at, ws)| {
-            let mark = if current == Some(ws.meta.id.as_str()) { "*" } else { "" };
-            let overlap =
-                if shared[at] > 0 { format!("{} shared", shared[at]) } else { String::new() };
-            let blocked = ws.meta.blocked_by.join(",");
-            vec![
-                format!("{}{mark}", ws.meta.id),
-                ws.meta.status.to_string(),
-                ws.meta.branch.to_string(),
-                counts[at].to_string(),
-                overlap,
-                blocked,
-                ws.meta.title.clone(),
-            ]
-        })
-        .collect();
+    let open = active.iter().enumerate().map(|(at, ws)| {
+        let mark = if current == Some(ws.meta.id.as_str()) { "*" } else { "" };
+        let overlap = if shared[at] > 0 { format!("{} shared", shared[at]) } else { String::new() };
+        let blocked = ws.meta.blocked_by.join(",");
+        vec![
+            format!("{}{mark}", ws.meta.id),
+            ws.meta.status.to_string(),
+            ws.meta.branch.to_string(),
+            counts[at].to_string(),
+            overlap,
+            blocked,
+            ws.meta.title.clone(),
+        ]
+    });
+    let closed = closed.iter().map(|ws| {
+        let words = [ws.meta.id.as_str(), "closed", ws.meta.branch.as_str(), "", "", ""];
+        let cells = words.into_iter().chain([ws.meta.title.as_str()]);
+        cells.map(str::to_owned).collect()
+    });
+    let rows: Vec<Vec<String>> = open.chain(closed).collect();
     app.ui.table(&["ID", "STATUS", "BRANCH", "FILES", "OVERLAP", "WAITS FOR", "TITLE"], rows);
     let sharing = shared.iter().filter(|&&count| count > 0).count();
     if sharing > 0 {

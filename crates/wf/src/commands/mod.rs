@@ -16,11 +16,14 @@ pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod merge;
 pub(crate) mod new;
+pub(crate) mod open;
 pub(crate) mod plan;
+pub(crate) mod plan_edit;
 pub(crate) mod project;
 pub(crate) mod prune;
 mod queue;
 pub(crate) mod refresh;
+pub(crate) mod reset;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod skip;
@@ -53,6 +56,8 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(ui: &Ui, project: Option<String>) -> WfResult<Self> {
         let ui = ui.clone().at_most(log_volume()?);
+        // Checked here, so that a mistake is found by every command and not only by those that wait.
+        ProjectDirs::lock_timeout()?;
         let here = host::env::current_dir().or_exit(WfExit::General)?;
         Ok(Self { ui, here, project })
     }
@@ -95,6 +100,11 @@ impl App {
         Ok(workstream)
     }
 
+    /// Reports whether the command line, the current directory or `wf use` names a workstream.
+    pub(crate) fn names_workstream(&self, dirs: &ProjectDirs, which: &Which) -> bool {
+        which.id.is_some() || self.workstream_here(dirs).is_some() || dirs.current().is_some()
+    }
+
     fn workstream_here(&self, dirs: &ProjectDirs) -> Option<String> {
         let worktrees = dirs.worktrees_dir().canonicalize().ok()?;
         let id = self.here.strip_prefix(worktrees).ok()?.components().next()?;
@@ -110,6 +120,14 @@ impl App {
         let id = &workstream.meta.id;
         let last = workstream.meta.last_run_id.as_ref();
         Ok(find_run(&dirs.runs_dir(), last.ok_or_else(|| no_run(id))?)?)
+    }
+
+    /// Warns about folders that are not workstreams.
+    pub(crate) fn warn_remains(&self, dirs: &ProjectDirs) -> WfResult<()> {
+        for warning in dirs.folders_without_meta()? {
+            self.ui.warn(&warning);
+        }
+        Ok(())
     }
 
     /// Warns about workstreams that cannot be read.

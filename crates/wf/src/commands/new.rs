@@ -1,8 +1,10 @@
 //! `wf new`: a branch, a worktree and a folder with an empty plan.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::App;
+use crate::commands::complete::workstream_ids;
 use crate::exit::{Outcome, WfExit};
 use crate::flow::create::{CreateRequest, create};
 use crate::flow::product::open_product;
@@ -20,21 +22,27 @@ pub(crate) struct NewArgs {
     /// Start of the branch name, instead of BRANCH_PREFIX
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
+    /// The branch or workstream to start from and to be merged into [default: DEFAULT_BRANCH]
+    #[arg(long, value_name = "BRANCH|ID", add = ArgValueCandidates::new(workstream_ids))]
+    base: Option<String>,
 }
 
 pub(crate) async fn cmd_new(app: &App, args: &NewArgs) -> Outcome {
-    let NewArgs { id, title, expected_paths: expected, prefix } = args;
+    let NewArgs { id, title, expected_paths: expected, prefix, base } = args;
     let dirs = app.dirs()?;
     let product = open_product(&dirs).await?;
-    let (workstream, warnings) =
-        create(&dirs, &product, &CreateRequest { id, title, expected, prefix: prefix.as_deref() })
-            .await?;
+    let (prefix, base) = (prefix.as_deref(), base.as_deref());
+    let request = CreateRequest { id, title, expected, prefix, base };
+    let (workstream, warnings) = create(&dirs, &product, &request).await?;
     for warning in warnings {
         app.ui.warn(&warning);
     }
     let meta = &workstream.meta;
     app.ui.line(&format!("Created workstream: {}", meta.id));
     app.ui.line(&format!("  Branch: {}", meta.branch));
+    if meta.base_branch != dirs.project.default_branch {
+        app.ui.line(&format!("  Base: {}", meta.base_branch));
+    }
     app.ui.line(&format!("  Worktree: {}", meta.worktree.display()));
     app.ui.line(&format!("  Plan: {}", workstream.plan_path().display()));
     app.ui.document(meta);

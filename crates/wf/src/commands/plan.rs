@@ -7,6 +7,7 @@ use merge::three::text::unified_diff;
 use serde_json::json;
 
 use super::clarify::{editor, open_editor};
+use super::plan_edit::{PlanEditCommand, cmd_plan_edit};
 use super::{App, person};
 use crate::cli::Which;
 use crate::disk::{DiskError, ProjectDirs, Workstream, load_text, remove_optional, save};
@@ -22,9 +23,12 @@ use crate::rules::run_id::RunTopic;
 const DRAFT: &str = "plan.draft.md";
 const DRAFT_BASE: &str = "plan.draft.base.md";
 
-/// Draft micro-commits for a story with an agent, review and accept them
+/// Draft micro-commits for a story with an agent, review and accept them; or change the plan by hand
 #[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct PlanArgs {
+    #[command(subcommand)]
+    edit_command: Option<PlanEditCommand>,
     #[command(flatten)]
     which: Which,
     /// The story: a file, - for standard input, or the words themselves
@@ -39,6 +43,9 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
+    if let Some(command) = &args.edit_command {
+        return cmd_plan_edit(app, command).await;
+    }
     let (dirs, workstream) = app.open(&args.which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "plan")?;
     if let Some(from) = &args.from {
@@ -116,13 +123,21 @@ async fn ask(
     check_worktree(dirs, &product, workstream).await?.or_exit(WfExit::Implement)?;
     let (title, max_files, max_lines) =
         (&workstream.meta.title, profile.max_files, profile.max_lines);
-    let prompt = render_breakdown(title, plan, story, max_files, max_lines);
+    let raw: Vec<&str> = profile
+        .raw_requirements
+        .iter()
+        .map(String::as_str)
+        .filter(|path| workstream.meta.worktree.join(path).exists())
+        .collect();
+    let prompt = render_breakdown(title, plan, story, &raw, [max_files as u64, max_lines]);
     let draft = async |stage: StageContext<'_>| stage.draft(&prompt).await;
     let topic = RunTopic::Plan;
     let (answer, _) =
         run_alone(&app.ui, dirs, &product, workstream, &profile, topic, draft).await?;
     answer.map_err(|error| match error {
-        StageRunError::Stopped(message) => Failure::new(WfExit::General, message),
+        StageRunError::Stopped(message) | StageRunError::Machine(message) => {
+            Failure::new(WfExit::General, message)
+        }
         StageRunError::Config(message) => Failure::usage(message),
         StageRunError::Failed(message) => Failure::new(WfExit::Implement, message),
     })

@@ -23,6 +23,12 @@ pub(crate) struct RunCycleArgs {
     /// Run cycles until something needs you
     #[arg(long = "loop")]
     looped: bool,
+    /// Tries that a micro-commit gets: failing tests and requested changes go back to the implementer [default: ROUNDS, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=20))]
+    rounds: Option<u16>,
+    /// Words for the implementer in this run
+    #[arg(long, value_name = "TEXT")]
+    guidance: Option<String>,
 }
 
 /// Runs. An unknown workstream is an error inside the run, so that it gets a run directory.
@@ -39,7 +45,14 @@ pub(crate) async fn cmd_run(app: &App, args: &RunCycleArgs) -> Outcome {
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;
     let mode = if looped { RunMode::Loop } else { RunMode::Once };
     let runner = StageRunner::new(&dirs, &app.ui)?;
-    let options = RunOptions { id: &id, mode, runner: &runner, cancel: &cancel };
+    let options = RunOptions {
+        id: &id,
+        mode,
+        runner: &runner,
+        cancel: &cancel,
+        rounds: args.rounds.map(usize::from),
+        guidance: args.guidance.as_deref(),
+    };
     let outcome = run_cycles(&options).await;
     if let (RunMode::Loop, Ok(status)) = (mode, &outcome) {
         notify_person(app, &dirs, &id, *status).await;

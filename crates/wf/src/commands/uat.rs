@@ -8,7 +8,7 @@ use super::queue::{find_entry, list_entries, show_entry};
 use super::{App, person};
 use crate::commands::complete::{uat_ids, workstream_ids};
 use crate::disk::queue::{QueueEntry, move_entry};
-use crate::exit::{Failure, Outcome, WfExit};
+use crate::exit::{Failure, Outcome, WfExit, WfResult};
 use crate::flow::gate::update_status;
 use crate::rules::uat::{Uat, UatStatus};
 
@@ -54,7 +54,8 @@ pub(crate) async fn cmd_uat(app: &App, command: UatCommand) -> Outcome {
         UatCommand::List { workstream, all } => list(app, workstream.as_deref(), all),
         UatCommand::Show(which) => show_entry::<Uat>(app, &which.id, which.workstream.as_deref()),
         UatCommand::Pass(which) => {
-            judge(app, &which, |uat| uat.passed(person(), host::clock::now())).await
+            let verdict = |uat: Uat| uat.passed(person(), host::clock::now());
+            judge(app, &which, UatStatus::Passed, verdict).await
         }
         UatCommand::Fail { which, issues } => fail(app, &which, issues).await,
     }
@@ -98,21 +99,33 @@ async fn fail(app: &App, which: &UatArg, issues: Vec<String>) -> Outcome {
     if issues.iter().any(|issue| issue.trim().is_empty()) {
         return Err(Failure::usage("an issue is empty; say what is wrong"));
     }
-    judge(app, which, |uat| uat.failed(issues, person(), host::clock::now())).await
+    let verdict = |uat: Uat| uat.failed(issues, person(), host::clock::now());
+    judge(app, which, UatStatus::Failed, verdict).await
 }
 
-async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> Outcome {
+/// Records a verdict. The same one again completes what a killed command left, and changes nothing else.
+async fn judge(
+    app: &App,
+    which: &UatArg,
+    wanted: UatStatus,
+    verdict: impl FnOnce(Uat) -> Uat,
+) -> Outcome {
     let dirs = app.dirs()?;
     let _lock = dirs.lock_global(&format!("uat {}", which.id)).await?;
-    let pending = |status: UatStatus| match status {
+    let accept = |status: UatStatus| match status {
         UatStatus::Pending => Ok(()),
-        UatStatus::Passed | UatStatus::Failed | UatStatus::Superseded => {
-            Err(Failure::usage(format!("{} has a verdict already: {}", which.id, status.folder())))
-        }
+        status if status == wanted => Ok(()),
+        UatStatus::Passed | UatStatus::Failed | UatStatus::Superseded => has_verdict(which, status),
     };
     let (mut workstream, uat): (_, Uat) =
-        find_entry(app, &dirs, &which.id, which.workstream.as_deref(), pending)?;
-    let uat = verdict(uat);
+        find_entry(app, &dirs, &which.id, which.workstream.as_deref(), accept)?;
+    let is_new = uat.status == UatStatus::Pending;
+    let (old_issues, status) = (uat.issues.clone(), uat.status);
+    let judged = verdict(uat.clone());
+    if !is_new && judged.issues != old_issues {
+        has_verdict(which, status)?;
+    }
+    let uat = if is_new { judged } else { uat };
     move_entry(&workstream.dir, UatStatus::Pending, &uat)?;
     let now = update_status(&mut workstream)?;
     app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
@@ -121,4 +134,8 @@ async fn judge(app: &App, which: &UatArg, verdict: impl FnOnce(Uat) -> Uat) -> O
     }
     app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));
     Ok(WfExit::Success)
+}
+
+fn has_verdict(which: &UatArg, status: UatStatus) -> WfResult<()> {
+    Err(Failure::usage(format!("{} has a verdict already: {}", which.id, status.folder())))
 }

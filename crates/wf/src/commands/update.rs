@@ -27,7 +27,7 @@ pub(crate) async fn cmd_update(app: &App, args: &UpdateArgs) -> Outcome {
     let (dirs, workstream) = app.open(&args.which)?;
     let product = open_product(&dirs).await?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "update")?;
-    let _lock = dirs.lock_global(&format!("update {}", workstream.meta.id)).await?;
+    let _lock = dirs.lock_global_with_git(&format!("update {}", workstream.meta.id)).await?;
     let mut workstream = Workstream::load_dir(&workstream.dir)?;
     let updated = update(&dirs, &product, &workstream, args.trust).await?;
     // Which files are the workstream's own depends on what it was merged with.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::lock::{FileLock, LockKind};
+use host::lock::{FileLock, LockKind, PassLock};
 use model::id::WorkstreamId;
 
 use super::project_dirs::ProjectDirs;
@@ -22,6 +22,14 @@ impl ProjectDirs {
 
     pub(crate) async fn lock_global(&self, note: &str) -> DiskResult<FileLock> {
         self.acquire(&self.locks_dir().join("global.lock"), note).await
+    }
+
+    /// Same, and git holds the lock too while it works: a git that outlives a killed wf has then finished before the
+    /// next command looks at what was left.
+    pub(crate) async fn lock_global_with_git(&self, note: &str) -> DiskResult<FileLock> {
+        let lock = self.lock_global(note).await?;
+        lock.pass_to_children(PassLock::Yes)?;
+        Ok(lock)
     }
 
     pub(crate) async fn lock_workstream(

@@ -25,7 +25,9 @@ pub(crate) use registry::is_active;
 pub(crate) use run_dir::{WfRunDir, list_runs, load_result};
 pub(crate) use secrets::load_secrets;
 pub(crate) use spread::spread;
-pub(crate) use state_file::{Implemented, OpenRun, StateFile};
+pub(crate) use state_file::{
+    Deletion, Implemented, OpenRun, PendingChange, PendingForward, RemoteBranchPolicy, StateFile,
+};
 pub(crate) use workflow::Workflow;
 pub(crate) use workstream::Workstream;
 
@@ -138,6 +140,16 @@ pub(crate) fn save_derived(path: &Path, bytes: &[u8]) -> DiskResult<()> {
 
 pub(crate) fn make_dir(path: &Path) -> DiskResult<()> {
     fs::create_dir_all(path).map_err(DiskError::io("make the folder", path))
+}
+
+/// Moves a folder in one step, and waits until the disk has it.
+pub(crate) fn move_dir(from: &Path, to: &Path) -> DiskResult<()> {
+    fs::rename(from, to).map_err(DiskError::io("move", from))?;
+    for folder in [from.parent(), to.parent()].into_iter().flatten() {
+        let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(DiskError::io("sync", folder))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn remove_optional(path: &Path) -> DiskResult<()> {

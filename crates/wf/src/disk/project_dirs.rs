@@ -21,6 +21,10 @@ pub(crate) const PROFILE_ENV: &str = "project_profile.env";
 pub(crate) const PROFILE_PAGE: &str = "project_profile.md";
 pub(crate) const ACTIVE: &str = "ACTIVE_WORKSTREAMS.md";
 pub(crate) const CLOSED: &str = "_closed";
+/// Folders of workstreams that are being deleted.
+const DELETED: &str = "_deleted";
+/// Start of the name of a folder that becomes a workstream when it is complete.
+const UNFINISHED: &str = "_new-";
 
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectDirs {
@@ -61,6 +65,15 @@ impl ProjectDirs {
 
     pub(crate) fn closed_dir(&self) -> PathBuf {
         self.workstreams_dir().join(CLOSED)
+    }
+
+    pub(crate) fn deleted_dir(&self) -> PathBuf {
+        self.workstreams_dir().join(DELETED)
+    }
+
+    /// The folder in which a new workstream is put together.
+    pub(crate) fn unfinished_dir(&self, id: &WorkstreamId) -> PathBuf {
+        self.workstreams_dir().join(format!("{UNFINISHED}{id}"))
     }
 
     pub(crate) fn workstream_dir(&self, id: &WorkstreamId) -> PathBuf {

@@ -3,7 +3,7 @@
 //! The JSON is authoritative. A Markdown file alone, or JSON that cannot be read, is an entry too: ignoring it would let
 //! work pass a gate that it should block.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::id::IdError;
 use serde::Serialize;
@@ -46,21 +46,23 @@ impl<T: Queued> QueueEntry<T> {
     }
 }
 
-/// Reads the entries of a status, by name. An entry whose pending file survived a crash after its verdict is not pending.
+/// Reads the entries of a status, by name. An entry that a killed command left in two folders counts where it was moved
+/// to: there its JSON was written first.
 pub(crate) fn load_queue<T: Queued>(
     workstream: &Path,
     status: T::Status,
 ) -> DiskResult<Vec<QueueEntry<T>>> {
-    let mut entries = load_folder(&workstream.join(folder_of::<T>(status)))?;
-    if let [(pending, _), settled @ ..] = T::FOLDERS
-        && *pending == status
-    {
-        entries.retain(|entry: &QueueEntry<T>| {
-            let file = format!("{}.json", entry.name());
-            !settled.iter().any(|(_, folder)| workstream.join(folder).join(&file).exists())
-        });
-    }
-    Ok(entries)
+    let at = T::FOLDERS.iter().position(|(known, _)| *known == status).unwrap_or(0);
+    let has_json = |(_, folder): &(T::Status, &str), name: &str| {
+        workstream.join(folder).join(format!("{name}.json")).exists()
+    };
+    let mut entries = load_folder::<T>(&workstream.join(folder_of::<T>(status)))?;
+    entries.retain(|(entry, has_own_json)| {
+        let later = T::FOLDERS.iter().skip(at + 1).any(|other| has_json(other, entry.name()));
+        let elsewhere = || T::FOLDERS.iter().any(|other| has_json(other, entry.name()));
+        !later && (*has_own_json || !elsewhere())
+    });
+    Ok(entries.into_iter().map(|(entry, _)| entry).collect())
 }
 
 pub(crate) fn names_of<T: Queued>(workstream: &Path, status: T::Status) -> DiskResult<Vec<String>> {
@@ -68,21 +70,23 @@ pub(crate) fn names_of<T: Queued>(workstream: &Path, status: T::Status) -> DiskR
     Ok(entries.iter().map(|entry| entry.name().to_owned()).collect())
 }
 
-fn load_folder<T: Queued>(dir: &Path) -> DiskResult<Vec<QueueEntry<T>>> {
+/// Reads a folder: each entry, and whether it is a JSON file and not Markdown alone.
+fn load_folder<T: Queued>(dir: &Path) -> DiskResult<Vec<(QueueEntry<T>, bool)>> {
     let names = names_in(dir)?;
     let mut entries = Vec::new();
     for name in names.iter().filter(|name| name.starts_with(T::PREFIX)) {
         if let Some(stem) = name.strip_suffix(".json") {
             let bytes = read_optional(&dir.join(name))?.unwrap_or_default();
-            entries.push(match T::SCHEMA.read(&bytes) {
+            let entry = match T::SCHEMA.read(&bytes) {
                 Ok(value) => QueueEntry::Good(value),
                 Err(error) => QueueEntry::Bad { name: stem.to_owned(), problem: error.to_string() },
-            });
+            };
+            entries.push((entry, true));
         } else if let Some(stem) = name.strip_suffix(".md")
             && !names.contains(&format!("{stem}.json"))
         {
             let problem = "there is no JSON file beside the Markdown".to_owned();
-            entries.push(QueueEntry::Bad { name: stem.to_owned(), problem });
+            entries.push((QueueEntry::Bad { name: stem.to_owned(), problem }, false));
         }
     }
     Ok(entries)
@@ -96,9 +100,9 @@ fn folder_of<T: Queued>(status: T::Status) -> &'static str {
 pub(crate) fn save_entry<T: Queued>(workstream: &Path, value: &T) -> DiskResult<()> {
     let (dir, id) = (workstream.join(folder_of::<T>(value.status())), value.id());
     make_dir(&dir)?;
-    // The page first: the entry exists once its JSON does.
-    save(&dir.join(format!("{id}.md")), value.render().as_bytes())?;
-    save(&dir.join(format!("{id}.json")), render_json(value).as_bytes())
+    // The JSON first: a page alone is an entry that nobody can read.
+    save(&dir.join(format!("{id}.json")), render_json(value).as_bytes())?;
+    save(&dir.join(format!("{id}.md")), value.render().as_bytes())
 }
 
 pub(crate) fn move_entry<T: Queued>(
@@ -107,9 +111,15 @@ pub(crate) fn move_entry<T: Queued>(
     value: &T,
 ) -> DiskResult<()> {
     save_entry(workstream, value)?;
-    let (dir, id) = (workstream.join(folder_of::<T>(from)), value.id());
-    remove_optional(&dir.join(format!("{id}.json")))?;
-    remove_optional(&dir.join(format!("{id}.md")))
+    for path in files_of::<T>(workstream, from, value.id()) {
+        remove_optional(&path)?;
+    }
+    Ok(())
+}
+
+fn files_of<T: Queued>(workstream: &Path, status: T::Status, id: &str) -> [PathBuf; 2] {
+    let dir = workstream.join(folder_of::<T>(status));
+    ["json", "md"].map(|kind| dir.join(format!("{id}.{kind}")))
 }
 
 /// The next number of the project. Closed workstreams count too, so that no number repeats.

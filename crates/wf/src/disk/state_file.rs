@@ -1,15 +1,15 @@
 //! State of a workstream in the ops directory, each in one JSON file that is replaced whole: the journal of the active
-//! run, and the implementation that waits for tests and review.
+//! run, the implementation that waits for tests and review, and changes of the workstream that are under way.
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use model::id::{MicroCommitId, Sha, WorkstreamId};
+use model::id::{BranchName, MicroCommitId, Sha, WorkstreamId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::project_dirs::ProjectDirs;
-use super::{DiskResult, load_json, make_dir, remove_optional};
+use super::{DiskResult, load_json, make_dir, names_in, remove_optional};
 use crate::rules::schema::render_json;
 
 const MODE: u32 = 0o600;
@@ -86,4 +86,69 @@ pub(crate) struct Implemented {
 
 impl StateFile for Implemented {
     const SUFFIX: &'static str = "implemented.json";
+}
+
+/// Change of a workstream as a whole that is under way, or was when its process died. It is recorded before the first
+/// effect; the next command that creates, closes or deletes the workstream finishes it or takes it back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub(crate) enum PendingChange {
+    /// Taken back unless the workstream's folder is in its place, which is the last step.
+    New { branch: BranchName, base: Sha, worktree: PathBuf },
+    /// Finished once the folder is in its `trash`, which is the first step.
+    Delete(Deletion),
+    /// Finished once the folder is in `archive`, which is the first step.
+    Close { branch: BranchName, worktree: PathBuf, archive: PathBuf },
+    /// Taken back unless the folder is in its place again, which is the last step.
+    Open { worktree: PathBuf },
+}
+
+impl PendingChange {
+    /// Reads all changes of the project that were interrupted.
+    pub(crate) fn load_all(dirs: &ProjectDirs) -> DiskResult<Vec<(WorkstreamId, Self)>> {
+        let (prefix, suffix) = (format!("{}.", dirs.project.name), format!(".{}", Self::SUFFIX));
+        let mut found = Vec::new();
+        for name in names_in(&dirs.state_dir())? {
+            let id = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(&suffix));
+            let Some(Ok(id)) = id.map(WorkstreamId::parse) else { continue };
+            found.extend(Self::load(dirs, &id)?.map(|change| (id, change)));
+        }
+        Ok(found)
+    }
+}
+
+/// What a deletion removes beside the workstream's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Deletion {
+    pub(crate) branch: BranchName,
+    pub(crate) base_branch: BranchName,
+    pub(crate) tip: Option<Sha>,
+    pub(crate) worktree: PathBuf,
+    /// The place that the folder is moved to before it is removed.
+    pub(crate) trash: PathBuf,
+    pub(crate) remote: RemoteBranchPolicy,
+}
+
+impl StateFile for PendingChange {
+    const SUFFIX: &'static str = "change.json";
+}
+
+/// Treatment of a deleted workstream's branch on origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RemoteBranchPolicy {
+    Delete,
+    Keep,
+}
+
+/// Fast-forward of a checkout that is under way: a git that is killed in the middle leaves files of both commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PendingForward {
+    pub(crate) checkout: PathBuf,
+    pub(crate) from: Sha,
+    pub(crate) to: Sha,
+}
+
+impl StateFile for PendingForward {
+    const SUFFIX: &'static str = "forward.json";
 }

@@ -8,7 +8,10 @@ use model::env_file::EnvFile;
 use model::id::{MicroCommitId, WorkstreamId};
 
 use super::project_dirs::{CLOSED, ProjectDirs};
-use super::{DiskError, DiskResult, load_env, load_text, names_in, read_optional, save, spread};
+use super::{
+    DiskError, DiskResult, load_env, load_text, names_in, read_optional, remove_optional, save,
+    spread,
+};
 use crate::rules::meta::{Meta, parse_meta, stamp, unknown_keys};
 use crate::rules::plan::{Plan, PlanError, parse_plan};
 use crate::rules::status::WorkstreamStatus;
@@ -37,9 +40,24 @@ pub(crate) enum Durability {
 impl Workstream {
     pub(crate) fn load_dir(dir: &Path) -> DiskResult<Self> {
         let path = dir.join(META);
+        if path.is_dir() {
+            return Err(DiskError::invalid(&path, "this is a folder, not a file"));
+        }
+        let file = load_env(&path)?.ok_or_else(|| {
+            let id = folder_of(dir);
+            DiskError::invalid(&path, format!("there is no such file; {}", remedy_without_meta(id)))
+        })?;
+        let meta = parse_meta(&file, folder_of(dir)).map_err(DiskError::in_file(&path))?;
+        Ok(Self { dir: dir.to_path_buf(), meta, file })
+    }
+
+    /// Loads an archived workstream, whose folder has a time in its name.
+    pub(crate) fn load_archived(dir: &Path) -> DiskResult<Self> {
+        let path = dir.join(META);
         let file =
             load_env(&path)?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
-        let meta = parse_meta(&file, folder_of(dir)).map_err(DiskError::in_file(&path))?;
+        let id = file.get("ID").unwrap_or_default().to_owned();
+        let meta = parse_meta(&file, &id).map_err(DiskError::in_file(&path))?;
         Ok(Self { dir: dir.to_path_buf(), meta, file })
     }
 
@@ -123,6 +141,10 @@ impl Workstream {
     }
 }
 
+fn remedy_without_meta(id: &str) -> String {
+    format!("restore it, or remove what is left: wf delete {id} --confirm")
+}
+
 fn folder_of(dir: &Path) -> &str {
     dir.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
@@ -152,13 +174,43 @@ impl ProjectDirs {
         Workstream::load_dir(&dir)
     }
 
+    /// Warns about folders without meta.env. They are not workstreams, and the others are not affected.
+    pub(crate) fn folders_without_meta(&self) -> DiskResult<Vec<String>> {
+        let mut names = self.workstream_names()?;
+        names.retain(|name| self.lacks_meta(name));
+        let above = self.workstreams_dir();
+        let warning = |name: &String| {
+            let folder = above.join(name);
+            format!("{} has no meta.env: {}", folder.display(), remedy_without_meta(name))
+        };
+        Ok(names.iter().map(warning).collect())
+    }
+
+    fn lacks_meta(&self, name: &str) -> bool {
+        let folder = self.workstreams_dir().join(name);
+        folder.is_dir() && folder.join(META).symlink_metadata().is_err()
+    }
+
     /// Reads all workstreams, and the errors of those that cannot be read.
     pub(crate) fn load_workstreams(&self) -> DiskResult<(Vec<Workstream>, Vec<DiskError>)> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         let above = self.workstreams_dir();
-        let names = self.workstream_names()?;
+        let mut names = self.workstream_names()?;
+        names.retain(|name| !self.lacks_meta(name));
         for loaded in spread(names, |name| Workstream::load_dir(&above.join(name))) {
             match loaded {
+                Ok(workstream) => good.push(workstream),
+                Err(error) => bad.push(error),
+            }
+        }
+        Ok((good, bad))
+    }
+
+    /// Reads the closed workstreams, the oldest first, and the errors of those that cannot be read.
+    pub(crate) fn load_closed(&self) -> DiskResult<(Vec<Workstream>, Vec<DiskError>)> {
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for dir in self.closed_dirs()? {
+            match Workstream::load_archived(&dir) {
                 Ok(workstream) => good.push(workstream),
                 Err(error) => bad.push(error),
             }
@@ -174,6 +226,10 @@ impl ProjectDirs {
     pub(crate) fn set_current(&self, id: &WorkstreamId) -> DiskResult<()> {
         super::make_dir(&self.state_dir())?;
         save(&self.current_path(), format!("{id}\n").as_bytes())
+    }
+
+    pub(crate) fn clear_current(&self) -> DiskResult<()> {
+        remove_optional(&self.current_path())
     }
 
     pub(crate) fn current(&self) -> Option<String> {

@@ -1,16 +1,24 @@
 //! Creating a workstream: branch, worktree and folder, all of them or none.
+//!
+//! What is about to be created is recorded first, and the folder gets its name last: a `wf new` that was killed before
+//! that is taken back by the next command.
 
+use std::path::Path;
 use std::time::Duration;
 
 use host::git::{RemoteBranch, WorktreeRepo};
-use model::id::{BranchName, WorkstreamId};
+use model::id::{BranchName, Sha, WorkstreamId};
 
+use super::interrupted::{FinishedChange, finish_locked, undo_new};
 use super::product::origin;
 use super::refresh::{Tips, refresh};
 use crate::disk::question::{ANSWERED, PENDING};
 use crate::disk::uat::PENDING_UATS;
 use crate::disk::workstream::{META, NOTES, PLAN, TOUCHED};
-use crate::disk::{DiskError, DiskResult, ProjectDirs, Workstream, make_dir, save};
+use crate::disk::{
+    DiskError, DiskResult, PendingChange, ProjectDirs, StateFile, Workstream, make_dir, move_dir,
+    save,
+};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::conflict::parse_expected;
 use crate::rules::meta::{NewMeta, render_new};
@@ -27,6 +35,8 @@ pub(crate) struct CreateRequest<'a> {
     pub(crate) title: &'a str,
     pub(crate) expected: &'a str,
     pub(crate) prefix: Option<&'a str>,
+    /// A workstream or a branch.
+    pub(crate) base: Option<&'a str>,
 }
 
 /// Creates the workstream. The warnings name what could not be checked.
@@ -37,15 +47,27 @@ pub(crate) async fn create(
 ) -> WfResult<(Workstream, Vec<String>)> {
     let spec = check(dirs, product, request).await?;
     let warnings = ask_remote(product, &spec.branch).await?;
-    let _lock = dirs.lock_global(&format!("new {}", spec.id)).await?;
+    let lock = dirs.lock_global_with_git(&format!("new {}", spec.id)).await?;
+    if finish_locked(dirs, product, &spec.id, &lock).await? == Some(FinishedChange::Created) {
+        let workstream = Workstream::load_dir(&dirs.workstream_dir(&spec.id))?;
+        return Ok((workstream, warnings));
+    }
     refuse_taken(dirs, product, &spec).await?;
+    let NewMeta { id, branch, base_sha: base, worktree, .. } = spec.clone();
+    PendingChange::New { branch, base, worktree }.save(dirs, &id)?;
+    host::failpoint::hit("new-intended");
     match build(dirs, product, &spec).await {
         Ok(workstream) => {
             dirs.write_active()?;
+            PendingChange::remove(dirs, &id)?;
             Ok((workstream, warnings))
         }
         Err(failure) => {
-            roll_back(dirs, product, &spec).await;
+            let made = (&spec.branch, &spec.base_sha, spec.worktree.as_path());
+            // The first error is the one to report. The record stays where not everything could be taken back.
+            if undo_new(dirs, product, &id, made).await.is_ok() {
+                PendingChange::remove(dirs, &id).ok();
+            }
             Err(failure)
         }
     }
@@ -69,24 +91,51 @@ async fn check(
     let expected = parse_expected(request.expected).or_exit(WfExit::Config)?;
     let prefix = request.prefix.unwrap_or(&dirs.project.branch_prefix);
     let branch = branch_of(prefix, id.as_str()).or_exit(WfExit::Config)?;
-    let default = &dirs.project.default_branch;
-    let base = product.branch_tip(default).await.or_exit(WfExit::General)?.ok_or_else(|| {
-        Failure::usage(format!(
-            "the repository has no branch '{default}'; correct DEFAULT_BRANCH in project.env"
-        ))
-    })?;
+    if product.user().is_shallow() {
+        return Err(Failure::usage(
+            "the repository is a shallow clone, in which nothing can run; run 'git fetch --unshallow' in it first",
+        ));
+    }
+    let (base_branch, base) = find_base(dirs, product, request.base).await?;
     let spec = NewMeta {
         worktree: dirs.worktree(&id),
         id,
         title: request.title.to_owned(),
         branch,
-        base_branch: default.clone(),
+        base_branch,
         base_sha: base,
         expected_paths: expected,
         now: host::clock::now(),
     };
     render_new(&spec).or_exit(WfExit::Config)?;
     Ok(spec)
+}
+
+/// Finds the base of a workstream and its tip. A workstream of that name comes before a branch.
+async fn find_base(
+    dirs: &ProjectDirs,
+    product: &WorktreeRepo,
+    named: Option<&str>,
+) -> WfResult<(BranchName, Sha)> {
+    let workstream = named.and_then(|name| dirs.find_workstream(name).ok());
+    let branch = match (named, workstream) {
+        (None, _) => dirs.project.default_branch.clone(),
+        (Some(_), Some(workstream)) => workstream.meta.branch,
+        (Some(name), None) => BranchName::parse(name).or_exit(WfExit::Config)?,
+    };
+    let tip = product.branch_tip(&branch).await.or_exit(WfExit::General)?;
+    let tip = tip.ok_or_else(|| {
+        let message = match named {
+            Some(name) => {
+                format!("there is no workstream and no branch '{name}' to start from; see: wf list")
+            }
+            None => format!(
+                "the repository has no branch '{branch}'; correct DEFAULT_BRANCH in project.env"
+            ),
+        };
+        Failure::usage(message)
+    })?;
+    Ok((branch, tip))
 }
 
 /// Asks origin whether it has the branch, without fetching or pruning anything.
@@ -132,16 +181,19 @@ async fn build(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) -> Wf
     let NewMeta { worktree, branch, base_sha, .. } = spec;
     product.add_worktree(worktree, branch, base_sha).await.or_exit(WfExit::General)?;
     host::failpoint::hit("new-worktree");
-    let mut workstream = write_files(dirs, spec)?;
+    write_files(&dirs.unfinished_dir(&spec.id), spec)?;
+    host::failpoint::hit("new-files");
+    let dir = dirs.workstream_dir(&spec.id);
+    move_dir(&dirs.unfinished_dir(&spec.id), &dir)?;
+    host::failpoint::hit("new-moved");
+    let mut workstream = Workstream::load_dir(&dir)?;
     let tips = Tips::observe(product).await?;
     refresh(product, &tips, &mut workstream).await?;
     Ok(workstream)
 }
 
-/// Writes the files of a workstream. meta.env comes last, because a folder counts as a workstream only with it.
-fn write_files(dirs: &ProjectDirs, spec: &NewMeta) -> DiskResult<Workstream> {
-    let dir = dirs.workstream_dir(&spec.id);
-    make_dir(&dirs.workstreams_dir())?;
+/// Writes the files of a workstream into a folder that becomes one when it is complete.
+fn write_files(dir: &Path, spec: &NewMeta) -> DiskResult<()> {
     for folder in [PENDING, ANSWERED, PENDING_UATS, "uat/passed", "uat/failed"] {
         make_dir(&dir.join(folder))?;
     }
@@ -149,17 +201,5 @@ fn write_files(dirs: &ProjectDirs, spec: &NewMeta) -> DiskResult<Workstream> {
     save(&dir.join(NOTES), format!("# Notes: {}\n", spec.title).as_bytes())?;
     save(&dir.join(TOUCHED), b"")?;
     let meta = render_new(spec).map_err(DiskError::in_file(&dir.join(META)))?;
-    save(&dir.join(META), meta.to_string().as_bytes())?;
-    Workstream::load_dir(&dir)
-}
-
-/// Removes what this call created and nothing else: under the lock all three were absent, and the branch is deleted only
-/// while it is still at its base. Errors are ignored, because the first error is the one to report.
-async fn roll_back(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) {
-    product.discard_worktree(&spec.worktree).await.ok();
-    product.delete_branch(&spec.branch, &spec.base_sha).await.ok();
-    let dir = dirs.workstream_dir(&spec.id);
-    if dir.is_dir() {
-        host::file::remove_tree_safely(&dir).ok();
-    }
+    save(&dir.join(META), meta.to_string().as_bytes())
 }

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::git::{CommitDraft, WorktreeRepo};
-use model::id::Sha;
+use host::lock::{FileLock, PassLock};
+use model::id::{Sha, WorkstreamId};
 use model::inert::inert_line;
 
-use super::product::{check_worktree, identity, origin};
+use super::forward::{fast_forward, mend_forward};
+use super::product::{check_accepted, check_worktree, identity, origin, own_changes};
 use crate::disk::question::blocking_questions;
-use crate::disk::{Effect, ProjectDirs, ProjectEffects, Workstream};
+use crate::disk::{Effect, PendingForward, ProjectDirs, ProjectEffects, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::status::WorkstreamStatus;
 
@@ -44,17 +46,44 @@ pub(crate) async fn check_ready(
         let needs = needs.map(|needs| format!("; {needs}")).unwrap_or_default();
         return Err(Failure::new(WfExit::Blocked, words + &needs));
     }
+    if let Some(lower) = find_lower(dirs, workstream)? {
+        let words = format!("{} starts from {lower}, which is not merged yet", meta.id);
+        return Err(Failure::new(WfExit::Blocked, format!("{words}; first: wf merge {lower}")));
+    }
     let questions = blocking_questions(&workstream.dir)?;
     if !questions.is_empty() {
         let words = format!("{} waits for answers: {}", meta.id, questions.join(", "));
         return Err(Failure::new(WfExit::Blocked, words));
     }
     check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
+    let head = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
+    let accepted = check_accepted(product, workstream, head.as_ref()).await?;
+    accepted.map_err(|message| Failure::new(WfExit::Implement, message))?;
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
+/// The workstream that this one starts from, while it is not merged.
+fn find_lower(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<Option<WorkstreamId>> {
+    let (all, _) = dirs.load_workstreams()?;
+    let lower = all.into_iter().find(|it| it.meta.branch == workstream.meta.base_branch);
+    let open = lower.filter(|lower| lower.meta.status != WorkstreamStatus::Done);
+    Ok(open.map(|lower| lower.meta.id))
+}
+
+/// Moves the workstreams that start from a merged one to its base, which contains it now. Returns their ids.
+pub(crate) fn retarget(dirs: &ProjectDirs, merged: &Workstream) -> WfResult<Vec<WorkstreamId>> {
+    let mut moved = Vec::new();
+    for mut above in dirs.load_workstreams()?.0 {
+        if above.meta.base_branch == merged.meta.branch {
+            above.change(&[("BASE_BRANCH", merged.meta.base_branch.as_str())])?;
+            moved.push(above.meta.id.clone());
+        }
+    }
+    Ok(moved)
+}
+
 pub(super) async fn refuse_dirty(product: &WorktreeRepo, dir: &Path, what: &str) -> WfResult<()> {
-    let dirty = product.dirty_paths(dir).await.or_exit(WfExit::General)?;
+    let dirty = own_changes(product, dir).await?;
     match dirty.first() {
         None => Ok(()),
         Some(first) => Err(Failure::new(
@@ -71,11 +100,13 @@ pub(super) async fn refuse_dirty(product: &WorktreeRepo, dir: &Path, what: &str)
 /// Merges locally. The caller holds the workstream's lock and the global one. The status changes last, so that a command
 /// that was killed before the push is finished by running it again.
 pub(crate) async fn merge_local(
-    effects: &ProjectEffects,
+    dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &mut Workstream,
     publish: Publish,
+    lock: &FileLock,
 ) -> WfResult<Merged> {
+    let effects = ProjectEffects::of(dirs)?;
     let meta = workstream.meta.clone();
     let lost =
         |what: &str| Failure::new(WfExit::Implement, format!("{what} does not exist any more"));
@@ -84,6 +115,7 @@ pub(crate) async fn merge_local(
     let head = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| lost(meta.branch.as_str()))?;
     let checkout = checkout_of(product, workstream).await?;
+    mend_forward(dirs, product, &meta.id).await?;
     if let Some(dir) = &checkout {
         refuse_dirty(product, dir, "the checkout").await?;
     }
@@ -91,9 +123,11 @@ pub(crate) async fn merge_local(
     host::failpoint::hit("merge-before-move");
     let target = format!("{} with {}", meta.base_branch, meta.branch);
     let merge = Effect { op: "branch.merge", target: &target, workstream: Some(&meta.id) };
-    let moving = move_base(product, workstream, checkout.as_deref(), [&base, &commit]);
+    let moving = move_base(dirs, product, workstream, checkout.as_deref(), [&base, &commit]);
     effects.record(merge, moving).await??;
     host::failpoint::hit("merge-after-move");
+    // A helper that git starts to reach origin may outlive it, and must not keep the lock.
+    lock.pass_to_children(PassLock::No).or_exit(WfExit::General)?;
     let pushed = publish == Publish::Push;
     if pushed {
         let origin = origin()?;
@@ -108,6 +142,7 @@ pub(crate) async fn merge_local(
 
 /// Moves the base branch: with its files where it is checked out, by its ref elsewhere.
 async fn move_base(
+    dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
     checkout: Option<&Path>,
@@ -116,7 +151,11 @@ async fn move_base(
     let meta = &workstream.meta;
     let reason = format!("wf merge {}", meta.id);
     match checkout {
-        Some(dir) => product.fast_forward(dir, commit).await,
+        Some(dir) => {
+            let (from, to) = (base.clone(), commit.clone());
+            let pending = PendingForward { checkout: dir.to_path_buf(), from, to };
+            fast_forward(dirs, product, &meta.id, &pending).await?
+        }
         None => product.move_branch(&meta.base_branch, commit, base, &reason).await,
     }
     .or_exit(WfExit::Blocked)

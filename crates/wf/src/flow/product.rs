@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use host::git::{GitIdentity, WorktreeRepo};
-use model::id::RemoteName;
+use host::git::{DirtyPath, GitIdentity, WorktreeRepo};
+use model::id::{RemoteName, Sha};
 
 use crate::disk::{ProjectDirs, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
@@ -60,6 +60,44 @@ pub(crate) async fn check_worktree(
         actual.map_or_else(|| "no branch (HEAD is detached)".to_owned(), |name| name.to_string());
     Ok(Err(WorktreeFault::WrongBranch { path, actual, expected: meta.branch.to_string() }))
 }
+
+/// Refuses a branch that has lost the last accepted commit: everything that was accepted would count as done without
+/// being there. Returns the message of the refusal.
+pub(crate) async fn check_accepted(
+    product: &WorktreeRepo,
+    workstream: &Workstream,
+    head: Option<&Sha>,
+) -> WfResult<Result<(), String>> {
+    let (meta, Some(head)) = (&workstream.meta, head) else { return Ok(Ok(())) };
+    let Some(accepted) = &meta.last_commit_sha else { return Ok(Ok(())) };
+    let user = product.user();
+    let is_known = user.resolve_commit(accepted.as_str()).await.or_exit(WfExit::General)?.is_some();
+    if is_known && user.is_ancestor(accepted, head).await.or_exit(WfExit::General)? {
+        return Ok(Ok(()));
+    }
+    let (branch, worktree) = (&meta.branch, meta.worktree.display());
+    let remedy = match is_known {
+        true => format!("bring it back: git -C {worktree} merge {accepted}"),
+        false => "fetch or restore it".to_owned(),
+    };
+    Ok(Err(format!(
+        "{branch} does not contain {accepted}, which was accepted; the branch was reset or rewritten: {remedy}, or have what is not on the branch done again: wf reset {}",
+        meta.id
+    )))
+}
+
+/// Uncommitted changes of a checkout, without the results that tests leave there: those are never committed.
+pub(crate) async fn own_changes(
+    product: &WorktreeRepo,
+    checkout: &Path,
+) -> WfResult<Vec<DirtyPath>> {
+    let mut dirty = product.dirty_paths(checkout).await.or_exit(WfExit::General)?;
+    dirty.retain(|dirty| dirty.code != "??" || !dirty.path.starts_with(TEST_RESULTS));
+    Ok(dirty)
+}
+
+/// Folder in which suites leave their results.
+const TEST_RESULTS: &[u8] = b"test-results/";
 
 /// The remote that workstreams are pushed to.
 pub(super) fn origin() -> WfResult<RemoteName> {

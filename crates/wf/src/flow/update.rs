@@ -9,10 +9,11 @@ use model::id::Sha;
 use model::inert::inert_line;
 use serde::Serialize;
 
+use super::forward::{fast_forward, mend_forward};
 use super::merge::refuse_dirty;
 use super::product::{check_worktree, identity};
 use super::resolver::{MergeScratch, open_paths};
-use crate::disk::{ProjectDirs, Workstream};
+use crate::disk::{PendingForward, ProjectDirs, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +38,7 @@ pub(crate) async fn update(
 ) -> WfResult<Updated> {
     let meta = &workstream.meta;
     check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
+    mend_forward(dirs, product, &meta.id).await?;
     refuse_dirty(product, &meta.worktree, "the worktree").await?;
     let lost = |name: &str| Failure::new(WfExit::Implement, format!("there is no branch {name}"));
     let base = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
@@ -53,7 +55,9 @@ pub(crate) async fn update(
         merge_base(product, workstream, [&head, &base], trust).await?
     };
     if let Updated::Forward { commit } | Updated::Merged { commit, .. } = &updated {
-        product.fast_forward(&meta.worktree, commit).await.or_exit(WfExit::Blocked)?;
+        let (checkout, from, to) = (meta.worktree.clone(), head.clone(), commit.clone());
+        let pending = PendingForward { checkout, from, to };
+        fast_forward(dirs, product, &meta.id, &pending).await?.or_exit(WfExit::Blocked)?;
     }
     Ok(updated)
 }

@@ -23,6 +23,18 @@ struct DraftCommit {
     acceptance: Vec<String>,
 }
 
+impl Breakdown {
+    /// A draft of one micro-commit, by a person.
+    pub(crate) fn one(title: &str, description: &str, acceptance: &[String]) -> Self {
+        let commit = DraftCommit {
+            title: title.to_owned(),
+            description: description.to_owned(),
+            acceptance: acceptance.to_vec(),
+        };
+        Self { commits: vec![commit] }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BreakdownError {
     #[error("the agent gave no JSON object with commits")]

@@ -6,21 +6,22 @@ use serde_json::{Deserializer, Value};
 const LOOKED_AT: usize = 4 << 20;
 
 /// The last object in a text that `wanted` accepts. Prompts hold sample JSON and agents echo prompts, so the last one
-/// counts. A wrapper `{"type": "result", "result": "text"}` is opened.
+/// counts.
 pub(crate) fn last_object(text: &str, wanted: impl Fn(&Value) -> bool + Copy) -> Option<Value> {
-    let mut found = None;
+    all_objects(text, wanted).pop()
+}
+
+/// All objects in a text that `wanted` accepts, in order. A wrapper `{"type": "result", "result": "text"}` is opened.
+pub(crate) fn all_objects(text: &str, wanted: impl Fn(&Value) -> bool + Copy) -> Vec<Value> {
+    let mut found = Vec::new();
     for value in objects(tail_of(text)) {
         if let Some(inner) = unwrap(&value) {
-            found = last_plain_object(inner, wanted).or(found);
+            found.extend(objects(inner).filter(|value| wanted(value)));
         } else if wanted(&value) {
-            found = Some(value);
+            found.push(value);
         }
     }
     found
-}
-
-fn last_plain_object(text: &str, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
-    objects(text).filter(|value| wanted(value)).last()
 }
 
 fn unwrap(value: &Value) -> Option<&str> {

@@ -72,6 +72,14 @@ impl TestManifest {
         failed.map(|suite| suite.name.as_str()).collect()
     }
 
+    /// The reasons for which suites were skipped, each once.
+    pub(crate) fn skip_reasons(&self) -> Vec<&str> {
+        let mut reasons: Vec<&str> =
+            self.suites.iter().filter_map(|suite| suite.reason.as_deref()).collect();
+        reasons.dedup();
+        reasons
+    }
+
     pub(crate) fn has_run_any(&self) -> bool {
         self.suites.iter().any(|suite| suite.status != SuiteStatus::Skipped)
     }

@@ -82,6 +82,8 @@ impl RunStage {
 pub(crate) enum StageOutcome {
     /// The next stage follows.
     Passed,
+    /// The next stage follows although this one had nothing to do.
+    Skipped { message: String },
     /// SELECT: every micro-commit is done.
     AllDone,
     /// SELECT: merge-ready or done, so there is nothing to do.
@@ -176,7 +178,7 @@ impl Cycle {
 
     pub(crate) fn next(self, report: StageOutcome) -> Transition {
         match report {
-            StageOutcome::Passed => self.after_pass(),
+            StageOutcome::Passed | StageOutcome::Skipped { .. } => self.after_pass(),
             StageOutcome::AllDone => Transition::Enter(Self {
                 stage: RunStage::ClarificationCheck,
                 kind: CycleKind::Acceptance,
@@ -306,6 +308,14 @@ pub(crate) enum NextCycle {
     Stop,
     /// The loop pauses for an approval of the commit.
     Pause,
+}
+
+/// Reports whether the implementer can mend this ending: its tests failed, or the reviewer requested changes.
+pub(crate) fn can_be_mended(ending: &Ending) -> bool {
+    matches!(
+        (ending.failed_stage, ending.exit),
+        (Some(RunStage::Test), WfExit::Test) | (Some(RunStage::Review), WfExit::Review)
+    ) && ending.becomes.is_some()
 }
 
 /// Decides after a cycle; `left` is the number of cycles that may still follow.
@@ -489,6 +499,22 @@ mod tests {
             next_cycle(RunMode::Loop, &passed(EndingKind::Nothing, None), Pause::Gates, 9),
             NextCycle::Stop
         );
+    }
+
+    #[test]
+    fn only_failing_tests_and_requested_changes_can_be_mended() {
+        let ending = |before, report| {
+            let mut reports = passes(before);
+            reports.push(report);
+            play(reports).1.unwrap()
+        };
+        let changes = StageOutcome::ChangesRequested { message: "x".to_owned() };
+        assert!(can_be_mended(&ending(5, StageOutcome::failed(RunStage::Test, "x"))));
+        assert!(can_be_mended(&ending(6, changes)));
+        // A review that cannot be read, an agent that failed and a stop are no task for the implementer.
+        assert!(!can_be_mended(&ending(6, StageOutcome::failed(RunStage::Review, "x"))));
+        assert!(!can_be_mended(&ending(4, StageOutcome::failed(RunStage::Implement, "x"))));
+        assert!(!can_be_mended(&ending(5, StageOutcome::Stopped { message: "x".to_owned() })));
     }
 
     #[test]

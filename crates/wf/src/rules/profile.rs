@@ -24,6 +24,8 @@ pub(crate) struct Profile {
     pub(crate) review_timeout: Duration,
     pub(crate) test_timeout: Duration,
     pub(crate) breakdown_timeout: Duration,
+    /// Tries that a micro-commit gets in one run.
+    pub(crate) rounds: usize,
     pub(crate) pause: Pause,
     /// `None` lets `wf merge` choose from what the machine offers.
     pub(crate) merge_mode: Option<MergeMode>,
@@ -47,12 +49,16 @@ pub(crate) struct Profile {
     /// The backend that boxes must come from; what the machine offers if none is named.
     pub(crate) box_backend: Option<String>,
     pub(crate) box_image: Option<String>,
+    /// Free disk space in MiB below which no box starts or goes on.
+    pub(crate) disk_floor_mb: u64,
     pub(crate) is_qa_strict: bool,
     pub(crate) docs_path: String,
     pub(crate) raw_requirements: Vec<String>,
     pub(crate) notify_cmd: Vec<String>,
     pub(crate) secrets_implement: Vec<String>,
     pub(crate) secrets_test: Vec<String>,
+    /// Paths in which what only looks like a secret may be committed.
+    pub(crate) secrets_allowed: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,6 +119,12 @@ pub(crate) struct ProfileError {
     pub(super) rule: &'static str,
 }
 
+impl Profile {
+    pub(crate) fn disk_floor_bytes(&self) -> u64 {
+        self.disk_floor_mb.saturating_mul(1 << 20)
+    }
+}
+
 impl MergeMode {
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -162,6 +174,7 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
         review_timeout: keys.seconds("REVIEW_TIMEOUT", 600)?,
         test_timeout: keys.seconds("TEST_TIMEOUT", 300)?,
         breakdown_timeout: keys.seconds("BREAKDOWN_TIMEOUT", 180)?,
+        rounds: usize::try_from(keys.number("ROUNDS", 1)?).unwrap_or(usize::MAX),
         pause: choose_pause(&keys)?,
         merge_mode: keys.merge_mode()?,
         forge_url: keys.optional("FORGE_URL"),
@@ -181,12 +194,14 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
             ["docker", "bwrap"].contains(&word).then(|| Some(word.to_owned()))
         })?,
         box_image: keys.optional("BOX_IMAGE"),
+        disk_floor_mb: keys.number("BOX_DISK_FLOOR_MB", 512)?,
         is_qa_strict: keys.flag("QA_STRICT")?,
         docs_path,
         raw_requirements: keys.list("RAW_REQUIREMENTS_PATHS", "requirements/raw"),
         notify_cmd: keys.list("NOTIFY_CMD", ""),
         secrets_implement: keys.list("SECRETS_IMPLEMENT", ""),
         secrets_test: keys.list("SECRETS_TEST", ""),
+        secrets_allowed: keys.list("SECRETS_ALLOWED_PATHS", ""),
     };
     Ok((profile, keys.known.into_inner()))
 }

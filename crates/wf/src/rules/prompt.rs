@@ -107,13 +107,20 @@ pub(crate) fn render_breakdown(
     title: &str,
     plan: &str,
     story: &str,
-    max_files: usize,
-    max_lines: u64,
+    raw_requirements: &[&str],
+    [max_files, max_lines]: [u64; 2],
 ) -> String {
+    let raw = match raw_requirements {
+        [] => String::new(),
+        paths => format!(
+            "\n\n## Raw requirements\nRead what belongs to the story in: {}",
+            paths.join(" ")
+        ),
+    };
     format!(
         "Break a story down into micro-commits for the repository in /workspace, which is read-only: look at it, change \
          nothing. Each micro-commit changes at most {max_files} files and {max_lines} lines, keeps the tests passing, and \
-         can be reviewed by itself.\n\n## Workstream\n{title}\n\n## Plan so far\n{}\n\n## Story\n{}\n\n## Output\nEnd \
+         can be reviewed by itself.\n\n## Workstream\n{title}\n\n## Plan so far\n{}\n\n## Story\n{}{raw}\n\n## Output\nEnd \
          with one JSON object and nothing after it:\n{{\"commits\": [{{\"title\": \"in the imperative\", \"description\": \
          \"what and why\", \"acceptance\": [\"what a person can check\"]}}]}}\n",
         quoted("plan", plan),

@@ -67,7 +67,7 @@ fn prints_secrets() {
     let secrets = person.ops().join("secrets/env.sh");
     write(&secrets, "export TOKEN=hunter2-very-secret\n");
     std::fs::set_permissions(&secrets, std::fs::Permissions::from_mode(0o600)).expect("private");
-    let leaky = GOOD.replace("echo harness", "echo hunter2-very-secret; echo hunter2-very-secret");
+    let leaky = GOOD.replace("echo harness", "echo hunter2-very-secret; echo harness");
     person.cast(
         &leaky,
         &APPROVE.replace("\"blockers\"", "\"notes\": \"hunter2-very-secret\", \"blockers\""),

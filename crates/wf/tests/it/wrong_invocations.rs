@@ -30,7 +30,7 @@ fn words_that_wf_does_not_know() {
     error: unknown command 'statsu'; did you mean 'status'? See: wf --help
     [2]
     $ wf list --al
-    error: unknown option '--al'; see: wf list --help
+    error: unknown option '--al'; did you mean '--all'? See: wf list --help
     [2]
     $ wf new
     error: <ID>, <TITLE> are missing; see: wf new --help

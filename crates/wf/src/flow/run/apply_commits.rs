@@ -9,8 +9,10 @@ use shell::config::Config;
 use shell::identity::find_attribution;
 
 use super::RunContext;
-use crate::disk::{Implemented, StateFile};
+use super::leak::search_leaks;
+use crate::disk::{Implemented, PendingForward, StateFile};
 use crate::exit::{OrExit, WfExit, WfResult};
+use crate::flow::forward::fast_forward;
 use crate::flow::product::identity;
 use crate::rules::constraint::{ObservedChange, judge_change};
 use crate::rules::pipeline::{RunStage, StageOutcome};
@@ -29,6 +31,10 @@ pub(super) async fn apply_commits(
     match judge_change(&after, &context.limits()?) {
         Ok(warnings) => context.notes.extend(warnings),
         Err(message) => return Ok(StageOutcome::failed(RunStage::Implement, message)),
+    }
+    let allowed = &context.profile()?.secrets_allowed;
+    if let Some(message) = search_leaks(repo, [&head, tip], &context.redactor, allowed).await? {
+        return Ok(StageOutcome::failed(RunStage::Implement, message));
     }
     let implemented = Implemented {
         micro_commit: context.selected()?.id.clone(),
@@ -140,7 +146,12 @@ async fn move_branch(
             String::from_utf8_lossy(&in_the_way.path)
         ));
     }
-    product.fast_forward(&meta.worktree, tip).await.or_exit(WfExit::Implement)?;
+    let (checkout, from, to) = (meta.worktree.clone(), before.clone(), tip.clone());
+    let pending = PendingForward { checkout, from, to };
+    let lock = context.dirs.lock_global_with_git("apply commits").await?;
+    let forwarded = fast_forward(&context.dirs, product, &context.id, &pending).await?;
+    drop(lock);
+    forwarded.or_exit(WfExit::Implement)?;
     host::failpoint::hit("wf-landed");
     context.head = Some(tip.clone());
     Ok(StageOutcome::Passed)

@@ -48,6 +48,8 @@ pub(crate) struct RunContext {
     pub(super) head: Option<Sha>,
     pub(super) accepted_base: Option<Sha>,
     pub(super) review: Option<Review>,
+    /// No test suite ran.
+    pub(super) is_untested: bool,
     pub(super) touched: Option<usize>,
     pub(super) notes: Vec<String>,
     pub(super) stages: BTreeMap<RunStage, StageRecord>,
@@ -92,6 +94,7 @@ impl RunContext {
             head: None,
             accepted_base: None,
             review: None,
+            is_untested: false,
             touched: None,
             notes: Vec::new(),
             stages: BTreeMap::new(),
@@ -120,6 +123,7 @@ impl RunContext {
             StageOutcome::Passed | StageOutcome::AllDone | StageOutcome::Nothing => {
                 (StageStatus::Passed, String::new())
             }
+            StageOutcome::Skipped { message } => (StageStatus::Skipped, message.clone()),
             StageOutcome::Blocked { by } | StageOutcome::NotAccepted { by } => {
                 (StageStatus::Blocked, by.join(","))
             }
@@ -128,7 +132,8 @@ impl RunContext {
             | StageOutcome::Failed { message, .. }
             | StageOutcome::Stopped { message } => (StageStatus::Failed, message.clone()),
         };
-        let word = if status == StageStatus::Passed { "complete" } else { "failed" };
+        let went_on = matches!(status, StageStatus::Passed | StageStatus::Skipped);
+        let word = if went_on { "complete" } else { "failed" };
         self.events.append(stage.key(), word, seconds);
         let notes = self.redactor.redact(&notes).into_owned();
         self.stages.insert(stage, StageRecord { status, duration_seconds: seconds, notes });

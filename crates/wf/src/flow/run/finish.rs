@@ -9,6 +9,7 @@ use crate::disk::{OpenRun, StateFile, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh};
+use crate::flow::stage::tidy;
 use crate::rules::pipeline::{Ending, EndingKind, RunStage};
 use crate::rules::result::{RunResult, StageRecord, StageStatus, render_summary};
 use crate::rules::run_id::RunTopic;
@@ -27,7 +28,15 @@ pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending,
         refresh_state(context).await;
     }
     context.notes.extend(context.log.take_failure().map(|error| format!("commands.log: {error}")));
-    let ending = match write_result(context, &ending).await {
+    let written = match write_result(context, &ending).await {
+        // Copies that are removed anyway may have filled the disk.
+        Err(_) => {
+            tidy(&context.run.path(), context.work_location());
+            write_result(context, &ending).await
+        }
+        written => written,
+    };
+    let ending = match written {
         Ok(()) => ending,
         Err(failure) => worse(ending, &failure),
     };

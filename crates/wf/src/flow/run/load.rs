@@ -7,8 +7,9 @@ use super::reconcile::reconcile;
 use crate::disk::Workstream;
 use crate::disk::question::blocking_questions;
 use crate::exit::{OrExit, WfExit, WfResult};
+use crate::flow::forward::mend_forward;
 use crate::flow::gate::is_awaiting_approval;
-use crate::flow::product::{check_worktree, open_product};
+use crate::flow::product::{check_accepted, check_worktree, open_product, own_changes};
 use crate::rules::pipeline::{RunMode, RunStage, StageOutcome};
 use crate::rules::plan::parse_plan;
 use crate::rules::run_id::RunTopic;
@@ -44,18 +45,22 @@ pub(super) async fn load(context: &mut RunContext, cancel: &Cancel) -> WfResult<
     if let Err(fault) = check_worktree(&context.dirs, &product, &workstream).await? {
         return failed(fault.to_string());
     }
+    mend_forward(&context.dirs, &product, &context.id).await?;
     let base = &workstream.meta.base_sha;
     if product.user().resolve_commit(base.as_str()).await.or_exit(WfExit::General)?.is_none() {
         return failed(format!("BASE_SHA {base} does not exist in the repository"));
     }
+    let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
+    if let Err(message) = check_accepted(&product, &workstream, head.as_ref()).await? {
+        return failed(message);
+    }
     let Some(text) = workstream.plan_text()? else {
         return failed(format!("the plan is missing: {}", workstream.plan_path().display()));
     };
-    let dirty = product.dirty_paths(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
+    let dirty = own_changes(&product, &workstream.meta.worktree).await?;
     context.notes.extend(dirty.iter().map(|dirty| {
         format!("uncommitted before the run: {}", String::from_utf8_lossy(&dirty.path))
     }));
-    let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     context.head_before = head.clone();
     context.head = head;
     context.accepted_base = workstream.meta.last_commit_sha.clone().or_else(|| Some(base.clone()));

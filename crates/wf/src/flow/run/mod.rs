@@ -5,6 +5,7 @@ mod apply_commits;
 mod context;
 mod finish;
 mod history;
+mod leak;
 mod load;
 mod reconcile;
 mod stages;
@@ -21,7 +22,8 @@ pub(crate) use context::RunContext;
 use super::stage::{StageRunner, WorkLocation, tidy};
 use crate::exit::{WfExit, WfResult};
 use crate::rules::pipeline::{
-    Cycle, Ending, NextCycle, RunMode, RunStage, StageOutcome, Transition, next_cycle,
+    Cycle, Ending, NextCycle, RunMode, RunOutcome, RunStage, StageOutcome, Transition,
+    can_be_mended, next_cycle,
 };
 use crate::rules::profile::Pause;
 
@@ -33,12 +35,17 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) mode: RunMode,
     pub(crate) runner: &'a StageRunner,
     pub(crate) cancel: &'a Cancel,
+    /// Tries that a micro-commit gets in this run; none is that of the profile.
+    pub(crate) rounds: Option<usize>,
+    /// Words of a person for the implementer.
+    pub(crate) guidance: Option<&'a str>,
 }
 
 /// Runs cycles until the rules stop them, under one lock. The exit status is that of the last cycle.
 pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
     let mut lock = None;
     let mut left = None;
+    let mut round = 1;
     loop {
         let mut context = RunContext::begin(options, lock.take())?;
         let ending = run_cycle(&mut context, options).await;
@@ -46,6 +53,14 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
         tidy(&context.run.path(), context.work_location());
         lock = context.lock.take();
         show(&options.runner.ui, &context, &ending);
+        let rounds = context.profile.as_ref().map_or(1, |profile| profile.rounds);
+        let rounds = options.rounds.unwrap_or(rounds);
+        if can_be_mended(&ending) && round < rounds && options.cancel.reason().is_none() {
+            round += 1;
+            options.runner.ui.status(&format!("Try {round} of {rounds}, with what failed"));
+            continue;
+        }
+        round = 1;
         let still = *left.get_or_insert(plan_left + 1);
         left = Some(usize::saturating_sub(still, 1));
         let pause = context.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause);
@@ -92,7 +107,10 @@ fn stop_if_cancelled(cancel: &Cancel, stage: RunStage, report: StageOutcome) -> 
     match (cancel.reason().filter(|_| !is_accepted), report) {
         (
             Some(reason),
-            StageOutcome::Passed | StageOutcome::AllDone | StageOutcome::Failed { .. },
+            StageOutcome::Passed
+            | StageOutcome::Skipped { .. }
+            | StageOutcome::AllDone
+            | StageOutcome::Failed { .. },
         ) => StageOutcome::Stopped { message: reason.to_string() },
         (_, report) => report,
     }
@@ -134,18 +152,20 @@ fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
     let stage = ending.failed_stage.map(|stage| format!(" at {}", stage.key())).unwrap_or_default();
     let message =
         if ending.message.is_empty() { String::new() } else { format!(": {}", ending.message) };
-    ui.line(&format!("{topic}: {}{stage}{message}", ending.outcome.word()));
+    let is_untested = context.is_untested && ending.outcome == RunOutcome::Passed;
+    let untested = if is_untested { ", untested" } else { "" };
+    ui.line(&format!("{topic}: {}{untested}{stage}{message}", ending.outcome.word()));
     ui.line(&format!("  Run: {}", context.run.path().display()));
     ui.document(&serde_json::json!({
         "run": context.run.name(), "path": context.run.path(), "microcommit": context.commit.as_ref().map(|commit| &commit.id),
         "status": ending.outcome, "exit_code": ending.exit.code(), "failed_stage": ending.failed_stage.map(RunStage::key),
-        "blocked_by": ending.blocked_by, "message": ending.message,
+        "blocked_by": ending.blocked_by, "message": ending.message, "untested": context.is_untested,
     }));
 }
 
 impl RunContext {
     /// The work is on the branch if the branch moved.
-    fn work_location(&self) -> WorkLocation {
+    pub(super) fn work_location(&self) -> WorkLocation {
         let moved = self.head.is_some() && self.head != self.head_before;
         if moved { WorkLocation::OnBranch } else { WorkLocation::Unknown }
     }

@@ -13,14 +13,17 @@ use crate::flow::suite::run_suite;
 use crate::rules::clarification::{AnswerOption, NewQuestion, Urgency};
 use crate::rules::manifest::TestManifest;
 use crate::rules::pipeline::{RunStage, StageOutcome};
+use crate::rules::profile::SuiteRunner;
 use crate::rules::prompt::{ImplementTask, render_implement, render_review};
 use crate::rules::protected::find_weakened;
+use crate::rules::recipe::{find_weakened_recipes, has_recipes};
 use crate::rules::reply::{AgentReply, parse_reply};
 use crate::rules::review::{ReviewDecision, extract_review};
 use crate::rules::schema::render_json;
 use crate::rules::status::WorkstreamStatus;
 
 const DIFF_CAP: usize = 8 << 20;
+const RECIPE_CAP: usize = 1 << 20;
 
 /// Runs the agent and judges its commits with git. An implementation that was not judged yet is resumed.
 pub(super) async fn implement(
@@ -53,7 +56,8 @@ async fn work(
     options: &RunOptions<'_>,
 ) -> WfResult<Result<CollectedWork, StageOutcome>> {
     let (profile, commit) = (context.profile()?, context.selected()?);
-    let past = history::gather(context.loaded()?, &commit.id, &context.dirs.runs_dir())?;
+    let mut past = history::gather(context.loaded()?, &commit.id, &context.dirs.runs_dir())?;
+    past.extend(options.guidance.map(|words| format!("A person asks you to heed this: {words}")));
     let tests: Vec<String> =
         profile.suites.iter().filter_map(|suite| suite.how.line().ok()).collect();
     let prompt = render_implement(&ImplementTask {
@@ -117,7 +121,10 @@ fn stage_context<'a>(
 
 fn unsuccessful(stage: RunStage, error: StageRunError) -> StageOutcome {
     match error {
-        StageRunError::Stopped(message) => StageOutcome::Stopped { message },
+        // What is done stays done: the micro-commit is not at fault.
+        StageRunError::Stopped(message) | StageRunError::Machine(message) => {
+            StageOutcome::Stopped { message }
+        }
         StageRunError::Config(message) => StageOutcome::Failed { status: WfExit::Config, message },
         StageRunError::Failed(message) => StageOutcome::failed(stage, message),
     }
@@ -162,7 +169,10 @@ pub(super) async fn test(
     context.save(MANIFEST, render_json(&manifest).as_bytes())?;
     let failed = manifest.failed().join(", ");
     if !manifest.has_run_any() {
-        context.notes.push("no test suite ran".to_owned());
+        context.is_untested = true;
+        context.notes.push("untested: no test suite ran".to_owned());
+        let message = format!("no test suite ran: {}", manifest.skip_reasons().join("; "));
+        return Ok(StageOutcome::Skipped { message });
     }
     if failed.is_empty() {
         return Ok(StageOutcome::Passed);
@@ -170,6 +180,34 @@ pub(super) async fn test(
     apply_commits::clear_implemented(context)?;
     let message = format!("tests failed: {failed}; see {}", run_dir.join("tests").display());
     Ok(StageOutcome::failed(RunStage::Test, message))
+}
+
+/// Compares how tests are run before and after: a recipe may be emptied without a test being touched.
+async fn weakened_recipes(context: &RunContext, from: &Sha, to: &Sha) -> WfResult<Vec<String>> {
+    let (product, profile) = (context.product()?, context.profile()?);
+    let suites: Vec<&str> = profile
+        .suites
+        .iter()
+        .filter_map(|suite| match &suite.how {
+            SuiteRunner::Make(target) => Some(target.as_str()),
+            SuiteRunner::Command(_) | SuiteRunner::Skip(_) => None,
+        })
+        .collect();
+    let mut found = Vec::new();
+    for path in product.changed_paths(from, to).await.or_exit(WfExit::General)? {
+        let Ok(path) = String::from_utf8(path) else { continue };
+        if !has_recipes(&path, profile.makefile.as_deref()) {
+            continue;
+        }
+        let read = async |commit: &Sha| {
+            let blob = product.user().read_blob(commit, &path, RECIPE_CAP).await;
+            let bytes = blob.or_exit(WfExit::General)?.map(|blob| blob.bytes);
+            WfResult::Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+        };
+        let (before, after) = (read(from).await?, read(to).await?);
+        found.extend(find_weakened_recipes(&path, &before, &after, &suites));
+    }
+    Ok(found)
 }
 
 /// Gives the reviewer the diff since the last accepted commit and reads the decision.
@@ -186,7 +224,8 @@ pub(super) async fn review(
         context.notes.push(format!("diff.patch was cut after {DIFF_CAP} bytes"));
     }
     let text = String::from_utf8_lossy(&context.redactor.redact_bytes(&patch.bytes)).into_owned();
-    let weakened = find_weakened(&text);
+    let mut weakened = find_weakened(&text);
+    weakened.extend(weakened_recipes(context, &from, &to).await?);
     context.notes.extend(weakened.iter().map(|message| format!("protected tests: {message}")));
     let run_dir = context.run.path();
     let prompt = render_review(context.selected()?, context.block(), &weakened);

@@ -150,6 +150,11 @@ impl StageContext<'_> {
     /// A box that ended its agent is a failure, whatever the agent reported before.
     fn check_end(&self, record: &ExitRecord, timeout: Duration) -> StageResult<()> {
         let failed = |message: String| Err(StageRunError::Failed(message));
+        if let Ended::OutOfSpace | Ended::Infra { .. } = record.ended
+            && let Some(error) = self.disk_full()
+        {
+            return Err(error);
+        }
         match &record.ended {
             Ended::Exited { .. } | Ended::Signalled { .. } => Ok(()),
             Ended::OutOfTime if record.fell_silent => {

@@ -52,6 +52,8 @@ pub(crate) struct StageContext<'a> {
 #[derive(Debug)]
 pub(crate) enum StageRunError {
     Stopped(String),
+    /// The machine could not do its part: its disk is full.
+    Machine(String),
     /// The profile is wrong, or asks for something that this machine lacks.
     Config(String),
     Failed(String),
@@ -76,7 +78,9 @@ impl fmt::Display for StageRunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped(message) => write!(f, "stopped: {message}"),
-            Self::Config(message) | Self::Failed(message) => f.write_str(message),
+            Self::Config(message) | Self::Failed(message) | Self::Machine(message) => {
+                f.write_str(message)
+            }
         }
     }
 }
@@ -114,6 +118,19 @@ impl StageContext<'_> {
             Some(reason) => Err(StageRunError::Stopped(reason.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// The error of a box that ended because the machine's disk is full, whatever the box itself used.
+    fn disk_full(&self) -> Option<StageRunError> {
+        let free = host::file::free_space(self.run_dir).ok()?;
+        let floor = self.profile.disk_floor_bytes();
+        (free < floor).then(|| {
+            let (free, floor) = (free >> 20, floor >> 20);
+            StageRunError::Machine(format!(
+                "the disk of {} has {free} MiB left, and {floor} MiB must stay free (BOX_DISK_FLOOR_MB): free some, for example with: wf prune --yes",
+                self.run_dir.display()
+            ))
+        })
     }
 
     /// The error of a box that was stopped: the reason of the cancellation, or `otherwise`.

@@ -107,7 +107,10 @@ impl StageContext<'_> {
             access,
             harness_state,
             user: BoxUser::of_caller(),
-            limits: BoxLimits::default(),
+            limits: BoxLimits {
+                free_floor_bytes: self.profile.disk_floor_bytes(),
+                ..BoxLimits::default()
+            },
             deadline_secs,
         })
     }

@@ -57,6 +57,11 @@ impl StageContext<'_> {
     }
 
     fn exit_code(&self, ended: &Ended, suite: &str) -> StageResult<i32> {
+        if let Ended::OutOfSpace | Ended::Infra { .. } = ended
+            && let Some(error) = self.disk_full()
+        {
+            return Err(error);
+        }
         match ended {
             Ended::Exited { code } => Ok(*code),
             Ended::Signalled { signal } => Ok(128 + signal),

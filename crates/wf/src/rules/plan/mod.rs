@@ -4,6 +4,7 @@
 //! of level 3 or higher. Fences, indented code, comments and other HTML mean nothing here. What cannot be
 //! meant seriously is an error with its line: a plan that is guessed at is redone for ever or not at all.
 
+pub(crate) mod edit;
 mod render;
 mod scan;
 

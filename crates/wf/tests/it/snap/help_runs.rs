@@ -13,26 +13,38 @@ fn run() {
       [ID]  The workstream [default: that of the current worktree, or of `wf use`]
 
     Options:
-          --once            Run one cycle (the default)
-          --loop            Run cycles until something needs you
-          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
-                            only one]
-          --json            Print events and results as JSON
-      -q, --quiet           Print only errors, warnings and the result
-      -h, --help            Print help
+          --once             Run one cycle (the default)
+          --loop             Run cycles until something needs you
+          --rounds <N>       Tries that a micro-commit gets: failing tests and requested changes go back
+                             to the implementer [default: ROUNDS, or 1]
+          --guidance <TEXT>  Words for the implementer in this run
+          --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
+                             only one]
+          --json             Print events and results as JSON
+      -q, --quiet            Print only errors, warnings and the result
+      -h, --help             Print help
 
     Examples:
       wf run login
-      wf run login --loop
+      wf run login --loop --rounds 3
+      wf run login --guidance 'keep the old name'
     ");
 }
 
 #[test]
 fn plan() {
     insta::assert_snapshot!(help(&["plan"]), @"
-    Draft micro-commits for a story with an agent, review and accept them
+    Draft micro-commits for a story with an agent, review and accept them; or change the plan by hand
 
     Usage: wf plan [OPTIONS] [ID]
+           wf plan <COMMAND>
+
+    Commands:
+      add   Add a micro-commit, at the end or at a place
+      edit  Change a micro-commit that is not done: its title, or all of it in VISUAL or EDITOR
+      move  Move a micro-commit that is not done, to the end or to a place
+      drop  Drop a micro-commit that is not done
+      help  Print this message or the help of the given subcommand(s)
 
     Arguments:
       [ID]  The workstream [default: that of the current worktree, or of `wf use`]
@@ -173,7 +185,7 @@ fn log() {
 #[test]
 fn diff() {
     insta::assert_snapshot!(help(&["diff"]), @"
-    Show what a run changed
+    Show what a run changed, or a whole workstream
 
     Usage: wf diff [OPTIONS] [RUN]
 
@@ -182,6 +194,7 @@ fn diff() {
 
     Options:
       -w, --workstream <ID>  The workstream whose last run is meant
+          --branch           Everything that the workstream's branch has and its base has not
           --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
                              only one]
           --json             Print events and results as JSON
@@ -190,6 +203,7 @@ fn diff() {
 
     Examples:
       wf diff -w login
+      wf diff --branch -w login
     ");
 }
 

@@ -49,6 +49,9 @@ fn interview() {
           --make-target-e2e <TARGET>
               The target of the end-to-end tests; empty to skip them
 
+          --test-cmd-unit <COMMAND>
+              The command of the unit tests, instead of a target
+
           --docs-path <PATH>
               The documentation, relative to the repository
 
@@ -176,6 +179,7 @@ fn list() {
     Usage: wf list [OPTIONS]
 
     Options:
+      -a, --all             Merged and closed ones too
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON
@@ -184,6 +188,7 @@ fn list() {
 
     Examples:
       wf list
+      wf list --all
       wf list --json
     ");
 }
@@ -201,15 +206,18 @@ fn new() {
       [EXPECTED_PATHS]  Paths that it is expected to touch, separated by blanks [default: ""]
 
     Options:
-          --prefix <PREFIX>  Start of the branch name, instead of BRANCH_PREFIX
-          --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
-                             only one]
-          --json             Print events and results as JSON
-      -q, --quiet            Print only errors, warnings and the result
-      -h, --help             Print help
+          --prefix <PREFIX>   Start of the branch name, instead of BRANCH_PREFIX
+          --base <BRANCH|ID>  The branch or workstream to start from and to be merged into [default:
+                              DEFAULT_BRANCH]
+          --project <NAME>    The project [default: AOS_PROJECT, or that of the current directory, or
+                              the only one]
+          --json              Print events and results as JSON
+      -q, --quiet             Print only errors, warnings and the result
+      -h, --help              Print help
 
     Examples:
       wf new login 'Log in with a token' 'src/auth/**'
+      wf new logout 'Log out' --base login
     "#);
 }
 
@@ -238,14 +246,15 @@ fn status() {
 #[test]
 fn use_() {
     insta::assert_snapshot!(help(&["use"]), @"
-    Set the default workstream of commands
+    Set the default workstream of commands; without one, show it
 
-    Usage: wf use [OPTIONS] <ID>
+    Usage: wf use [OPTIONS] [ID]
 
     Arguments:
-      <ID>  The workstream
+      [ID]  The workstream
 
     Options:
+          --clear           Have no default any more
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON
@@ -254,6 +263,8 @@ fn use_() {
 
     Examples:
       wf use login
+      wf use
+      wf use --clear
     ");
 }
 
@@ -388,6 +399,7 @@ fn merge() {
 
     Options:
           --push            Push the merged branch to origin
+          --untested        Merge although no test can run
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON
@@ -396,6 +408,7 @@ fn merge() {
 
     Examples:
       wf merge login
+      wf merge login --push
     ");
 }
 
@@ -407,7 +420,8 @@ fn docs() {
     Usage: wf docs [OPTIONS] <COMMAND>
 
     Commands:
-      status   Count pages and pictures, and name pictures that no page mentions
+      status   Count pages and pictures of a worktree, or of the repository itself; name pictures that
+               no page mentions
       cleanup  Remove pictures that no page mentions, in the workstream's worktree; without --yes only
                name them
       help     Print this message or the help of the given subcommand(s)
@@ -424,7 +438,8 @@ fn docs() {
 #[test]
 fn docs_status() {
     insta::assert_snapshot!(help(&["docs", "status"]), @"
-    Count pages and pictures, and name pictures that no page mentions
+    Count pages and pictures of a worktree, or of the repository itself; name pictures that no page
+    mentions
 
     Usage: wf docs status [OPTIONS] [ID]
 

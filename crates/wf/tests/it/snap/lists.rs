@@ -155,6 +155,7 @@ fn uncommitted_changes_are_named_for_one_workstream() {
     [0]
     $ wf refresh
     Refreshed 3 workstreams, 2 changed
+    ! warning: manual has uncommitted changes, such as draft.md
     [0]
     ");
 }

@@ -23,8 +23,9 @@ fn a_fast_forward() {
     No active workstreams. Start one: wf new <id> "<title>" "<paths>"
     [0]
     $ wf merge tf
-    ! error: tf is not merge-ready: its status is done
-    [8]
+    tf is merged into main already
+    ! Next: wf close tf
+    [0]
     $ wf reject tf -m x
     ! error: tf is merged already
     [2]
@@ -128,10 +129,8 @@ fn a_gate_test_that_fails_and_one_that_is_missing() {
     let failed = other.shot(&["merge", "tf"], &[]);
     insta::assert_snapshot!([missing, failed].concat(), @"
     $ wf merge tf
-    Merged tf into main at [SHA] (fast-forward)
-    ! warning: no gate test ran: Target 'gate' not in Makefile
-    ! Next: wf close tf
-    [0]
+    ! error: no gate test ran: Target 'gate' not in Makefile; name one in [ROOT]/work/app.ops/workflow/projects/app/project_profile.env (MAKE_TARGET_MERGE_GATE_TEST, MAKE_TARGET_UNIT or TEST_CMD_UNIT), or merge without: wf merge tf --untested
+    [5]
     $ wf merge tf
     ! error: the gate test failed; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_merge/tests/merge-gate/output.log
     [5]

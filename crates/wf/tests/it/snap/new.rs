@@ -57,6 +57,7 @@ fn the_tree_of_a_new_workstream() {
     insta::assert_snapshot!(person.tree(&person.ops(), &["worktrees/tf"]), @"
     locks/
     locks/global.lock
+    state/
     workflow/
     workflow/projects/
     workflow/projects/app/

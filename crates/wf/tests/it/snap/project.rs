@@ -138,8 +138,8 @@ fn the_files_of_an_interview_without_questions() {
     == project_profile.env
     MAKEFILE_PATH=Makefile
     MAKE_TARGET_UNIT=test-unit
-    MAKE_TARGET_INTEGRATION=test-integration
-    MAKE_TARGET_SMOKE=test-smoke
+    MAKE_TARGET_INTEGRATION=""
+    MAKE_TARGET_SMOKE=""
     MAKE_TARGET_E2E=""
     DOCS_PATH=docs
     HITL_MODE=off
@@ -154,8 +154,8 @@ fn the_files_of_an_interview_without_questions() {
     |---|---|
     | MAKEFILE_PATH | Makefile |
     | MAKE_TARGET_UNIT | test-unit |
-    | MAKE_TARGET_INTEGRATION | test-integration |
-    | MAKE_TARGET_SMOKE | test-smoke |
+    | MAKE_TARGET_INTEGRATION |  |
+    | MAKE_TARGET_SMOKE |  |
     | MAKE_TARGET_E2E |  |
     | DOCS_PATH | docs |
     | HITL_MODE | off |
@@ -309,6 +309,7 @@ fn the_doctor_of_a_healthy_project() {
     project        ok   app in [ROOT]/work/app.ops/workflow/projects/app
     ops            ok   [ROOT]/work/app.ops
     profile        ok   valid
+    tests          ok   unit
     effects        ok   all finished
     repository     ok   [ROOT]/work/app
     tf             ok   planning

@@ -19,7 +19,8 @@ fn a_run_that_is_blocked() {
       "microcommit": "COMMIT-TF-001",
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
-      "status": "blocked"
+      "status": "blocked",
+      "untested": false
     }
     [8]
     "#);
@@ -40,7 +41,8 @@ fn a_run_that_waits_for_acceptance() {
       "microcommit": null,
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_none",
       "run": "[STAMP]_app_tf_none",
-      "status": "blocked"
+      "status": "blocked",
+      "untested": false
     }
     [8]
     "#);
@@ -59,7 +61,8 @@ fn a_run_that_cannot_start_an_agent() {
       "microcommit": "COMMIT-TF-001",
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
-      "status": "failed"
+      "status": "failed",
+      "untested": false
     }
     ! > implement
     [2]
@@ -79,7 +82,8 @@ fn a_run_that_passes() {
       "microcommit": "COMMIT-TF-001",
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
-      "status": "passed"
+      "status": "passed",
+      "untested": false
     }
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
@@ -105,7 +109,8 @@ fn a_run_whose_review_requests_changes() {
       "microcommit": "COMMIT-TF-001",
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
-      "status": "failed"
+      "status": "failed",
+      "untested": false
     }
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'

@@ -70,7 +70,7 @@ fn no_target_for_any_suite() {
     let Some((_, text)) = run("other:\n\ttrue\n", "") else { return };
     insta::assert_snapshot!(text, @r#"
     $ wf run tf --once
-    COMMIT-TF-001: passed
+    COMMIT-TF-001: passed, untested
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
@@ -87,8 +87,9 @@ fn no_target_for_any_suite() {
     notes:
 
     done
-    no test suite ran
+    untested: no test suite ran
     protected tests: Makefile: 1 checks fewer than before
+    protected tests: Makefile: test-unit was removed
     no test suite ran
     "#);
 }
@@ -115,8 +116,9 @@ fn no_target_for_any_suite_under_a_strict_gate() {
     notes:
 
     done
-    no test suite ran
+    untested: no test suite ran
     protected tests: Makefile: 1 checks fewer than before
+    protected tests: Makefile: test-unit was removed
     no test suite ran
     "#);
 }
@@ -143,6 +145,7 @@ fn tests_without_artifacts() {
     notes:
 
     done
+    protected tests: Makefile: test-unit no longer has: test ! -e broken; mkdir -p test-results/app/unit; echo '{"passed": 1, "failed": 0, "skipped": 0, "total": 1}' > test-results/app/unit/summary.json; echo '<testsuite><testcase name="a"/></testsuite>' > test-results/app/unit/junit.xml
     summary.json of unit is missing
     junit.xml of unit is missing
     "#);
@@ -170,6 +173,7 @@ fn tests_without_artifacts_under_a_strict_gate() {
     notes:
 
     done
+    protected tests: Makefile: test-unit no longer has: test ! -e broken; mkdir -p test-results/app/unit; echo '{"passed": 1, "failed": 0, "skipped": 0, "total": 1}' > test-results/app/unit/summary.json; echo '<testsuite><testcase name="a"/></testsuite>' > test-results/app/unit/junit.xml
     summary.json of unit is missing
     "#);
 }
@@ -197,6 +201,7 @@ fn a_summary_that_counts_failures() {
     notes:
 
     done
+    protected tests: Makefile: test-unit no longer has: echo '{"passed": 1, "failed": 0, "skipped": 0, "total": 1}' > test-results/app/unit/summary.json
     summary.json of unit counts 1 failed tests
     "#);
 }
@@ -224,6 +229,7 @@ fn a_report_that_is_not_xml() {
     notes:
 
     done
+    protected tests: Makefile: test-unit no longer has: echo '<testsuite><testcase name="a"/></testsuite>' > test-results/app/unit/junit.xml
     junit.xml of unit is malformed: it ends too early
     "#);
 }

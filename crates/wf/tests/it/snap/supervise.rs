@@ -176,7 +176,8 @@ fn a_loop_as_json() {
       "microcommit": "COMMIT-TF-001",
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
-      "status": "passed"
+      "status": "passed",
+      "untested": false
     }
     {
       "blocked_by": [
@@ -188,7 +189,8 @@ fn a_loop_as_json() {
       "microcommit": null,
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_none",
       "run": "[STAMP]_app_tf_none",
-      "status": "blocked"
+      "status": "blocked",
+      "untested": false
     }
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'

@@ -216,8 +216,9 @@ fn verdicts_that_are_refused() {
         &["uat", "list", "--json"],
     ]), @r#"
     $ wf uat pass UAT-001
-    ! error: UAT-001 has a verdict already: passed
-    [2]
+    UAT-001 passed; tf is uat:pending
+    ! Next: accept: wf uat list
+    [0]
     $ wf uat fail UAT-001 --issues x
     ! error: UAT-001 has a verdict already: passed
     [2]
