@@ -117,7 +117,7 @@ impl PendingChange {
     }
 }
 
-/// What a deletion removes beside the workstream's folder.
+/// Parts that a deletion removes beside the workstream's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Deletion {
     pub(crate) branch: BranchName,

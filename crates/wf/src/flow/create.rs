@@ -1,7 +1,7 @@
 //! Creating a workstream: branch, worktree and folder, all of them or none.
 //!
-//! What is about to be created is recorded first, and the folder gets its name last: a `wf new` that was killed before
-//! that is taken back by the next command.
+//! The change is recorded first, and the folder gets its name last: a `wf new` that was killed before that is taken back
+//! by the next command.
 
 use std::path::Path;
 use std::time::Duration;

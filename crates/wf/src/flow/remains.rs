@@ -1,4 +1,4 @@
-//! What is left of a workstream that has no meta.env: a folder without it, a worktree without a folder. Older versions
+//! Remains of a workstream that has no meta.env: a folder without it, a worktree without a folder. Older versions
 //! left both when they were killed; a bad restore leaves them too.
 
 use std::path::PathBuf;

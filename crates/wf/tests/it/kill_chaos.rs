@@ -2,6 +2,7 @@
 //! command again ends well and nothing is left. A few points in every run of the suite; `make chaos` takes all of them
 //! and prints the counts.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support::{ONE, ONE_DONE, Person, read};
@@ -136,10 +137,11 @@ fn play(victim: &Victim) {
         }
     }
     let Counts { rounds, killed, temporary } = counts;
-    println!(
-        "wf {}: {rounds} rounds, {killed} killed, 0 dead ends, 0 leftovers ({temporary} temporary files)",
-        victim.args.join(" ")
+    let name = victim.args.join(" ");
+    let line = format!(
+        "wf {name}: {rounds} rounds, {killed} killed, 0 dead ends, 0 leftovers ({temporary} temporary files)"
     );
+    writeln!(std::io::stdout(), "{line}").expect("stdout is open");
 }
 
 fn is_clean(person: &Person, context: &str) {

@@ -58,17 +58,6 @@ impl WorktreeRepo {
         self.git().run(call.within(CHECKOUT_LIMIT)).await
     }
 
-    /// Removes a worktree that has no uncommitted changes.
-    pub async fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
-        self.remove("worktree remove --", path).await
-    }
-
-    /// Removes a worktree together with its uncommitted changes.
-    pub async fn discard_worktree(&self, path: &Path) -> Result<(), GitError> {
-        // The second `--force` also removes a locked worktree.
-        self.remove("worktree remove --force --force --", path).await
-    }
-
     /// Removes a worktree in whatever state a killed git left it: the folder, and git's own record of it. The caller
     /// knows that the folder is nothing else.
     pub async fn erase_worktree(&self, path: &Path) -> Result<(), GitError> {
@@ -121,13 +110,11 @@ impl WorktreeRepo {
         self.git_at(worktree).run(call).await
     }
 
-    async fn remove(&self, words: &str, path: &Path) -> Result<(), GitError> {
-        self.git().run(GitCall::new(argv_with(words, [path])).within(CHECKOUT_LIMIT)).await
-    }
-
-    /// Forgets worktrees whose folders are gone.
-    pub async fn prune_worktrees(&self) -> Result<(), GitError> {
-        self.git().run(argv("worktree prune")).await
+    /// Removes a worktree together with its uncommitted changes.
+    async fn discard_worktree(&self, path: &Path) -> Result<(), GitError> {
+        // The second `--force` also removes a locked worktree.
+        let argv = argv_with("worktree remove --force --force --", [path]);
+        self.git().run(GitCall::new(argv).within(CHECKOUT_LIMIT)).await
     }
 
     /// Lists the paths of a worktree that differ from its commit, untracked files included.
