@@ -18,7 +18,7 @@ use super::history::{ForkHistory, HistoryArgs};
 use super::{ForkliftDirs, block_on_stoppable};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::replay_page::render_html;
-use crate::rules::replay_summary::{ReplayReport, ReplayRow, render_text};
+use crate::rules::replay_summary::{MergeLine, ReplayReport, ReplayRow, render_text};
 
 /// Repeat the merges of this fork, and show which needed no person
 #[derive(Debug, Clone, Args)]
@@ -86,8 +86,13 @@ async fn replay(
     let shown = replayed.len().saturating_sub(args.last.map_or(usize::MAX, NonZeroUsize::get));
     let ids: Vec<Sha> = replayed[shown..].iter().map(|one| one.merge.clone()).collect();
     let lines = fork.past.sealed.commit_lines(&ids).await.or_machine()?;
-    let lines: BTreeMap<&Sha, &CommitLine> = lines.iter().map(|line| (&line.sha, line)).collect();
-    let row = |one: &ReplayedMerge| ReplayRow::new(one, lines.get(&one.merge).copied(), args.trust);
+    let line = |CommitLine { sha, seconds, subject }| (sha, (seconds, subject));
+    let lines: BTreeMap<Sha, (i64, String)> = lines.into_iter().map(line).collect();
+    let row = |one: &ReplayedMerge| {
+        let line = lines.get(&one.merge);
+        let line = line.map(|(seconds, subject)| MergeLine { seconds: *seconds, subject });
+        ReplayRow::new(one, line, args.trust)
+    };
     let merges = replayed[shown..].iter().map(row).collect();
     Ok(ReplayReport::new(fork.names, merges, args.trust, skipped, one_sided))
 }

@@ -1,6 +1,5 @@
 //! Report of a replay: a row for each merge, totals, a chart for the terminal. Pure.
 
-use host::git::CommitLine;
 use merge::path::TreePath;
 use merge::resolver::decide::TrustThreshold;
 use merge::resolver::history::Skipped;
@@ -34,6 +33,14 @@ pub(crate) struct ReplayRow {
     pub(crate) files: Vec<FileRow>,
     pub(crate) merge_ms: u64,
     pub(crate) resolver_ms: u64,
+}
+
+/// Date and subject of a merge, as the commit claims.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MergeLine<'a> {
+    /// Seconds since 1970.
+    pub(crate) seconds: i64,
+    pub(crate) subject: &'a str,
 }
 
 /// A file in conflict.
@@ -86,14 +93,14 @@ impl FileRow {
 impl ReplayRow {
     pub(crate) fn new(
         replayed: &ReplayedMerge,
-        line: Option<&CommitLine>,
+        line: Option<MergeLine<'_>>,
         trust: TrustThreshold,
     ) -> Self {
         let date = line.and_then(|line| jiff::Timestamp::from_second(line.seconds).ok());
         Self {
             merge: replayed.merge.clone(),
             date: date.map(|date| date.strftime("%Y-%m-%d").to_string()),
-            subject: line.map(|line| escape_line(&line.subject).into_owned()).unwrap_or_default(),
+            subject: line.map(|line| escape_line(line.subject).into_owned()).unwrap_or_default(),
             conflicts: replayed.conflicts,
             score: replayed.score(trust),
             files: replayed.files.iter().map(|file| FileRow::new(file, trust)).collect(),
