@@ -198,6 +198,11 @@ impl<F: Flavour> FakeForge<F> {
         self.mishaps().extend(std::iter::repeat_n(planned, count));
     }
 
+    /// Takes back all faults that have not happened yet.
+    pub fn recover(&self) {
+        self.mishaps().clear();
+    }
+
     /// Opens an issue of the owner's. Returns its number.
     pub fn add_issue(&self, title: &str, body: &str, labels: &[&str], assignees: &[&str]) -> u64 {
         self.world().open_issue(title, body, labels, assignees)

@@ -129,10 +129,11 @@ fn row_11_a_forge_that_is_down_for_long_is_waited_for() {
     let serving = Serving::start(scene, SELDOM);
     serving.label();
     wait_until_it_works(&serving);
-    serving.scene.forge.fail_next(12, &Mishap::DropBefore);
+    serving.scene.forge.fail_next(10_000, &Mishap::DropBefore);
     open_gate(&serving);
     serving.wait("waiting");
     assert_eq!(serving.pulls(), 0);
+    serving.scene.forge.recover();
     serving.wait("frozen");
     assert_eq!(serving.pulls(), 1);
     check_house(&serving, "after the forge came back");
