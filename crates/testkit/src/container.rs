@@ -30,11 +30,15 @@ impl ContainerEngine {
 
     /// Containers, running or not, that mount a folder of this test.
     pub fn containers(&self, hermetic: &Hermetic) -> Vec<String> {
+        self.listed(hermetic, &["--all"])
+    }
+
+    fn listed(&self, hermetic: &Hermetic, flags: &[&str]) -> Vec<String> {
         let mut command = hermetic.command("docker");
         let format = "{{.ID}} {{.Mounts}}";
         let label = "label=bottle.run";
-        let args = ["ps", "-a", "--no-trunc", "--filter", label, "--format", format];
-        let listed = hermetic.run_ok(command.args(["-H", &self.host]).args(args));
+        let args = ["ps", "--no-trunc", "--filter", label, "--format", format];
+        let listed = hermetic.run_ok(command.args(["-H", &self.host]).args(args).args(flags));
         let root = hermetic.root().to_string_lossy().into_owned();
         let mine = |line: &&str| line.contains(&root);
         listed.stdout.lines().filter(mine).map(str::to_owned).collect()
@@ -53,11 +57,12 @@ impl ContainerEngine {
         next: impl FnOnce() -> Command,
     ) -> Output {
         let mut child = self.start(first);
+        // Before the box of the run there is one that tries the engine; it removes itself.
+        let shim = wait_for("the shim's record", || shim().and_then(|path| shim_pid(&path)));
         let orphans = wait_for("the container of the first run", || {
-            let found = self.containers(hermetic);
+            let found = self.listed(hermetic, &[]);
             (!found.is_empty()).then_some(found)
         });
-        let shim = wait_for("the shim's record", || shim().and_then(|path| shim_pid(&path)));
         child.kill().expect("the first run is killed");
         child.wait().expect("the first run has ended");
         hermetic.run_ok(hermetic.command("kill").args(["-KILL", &shim]));
