@@ -2,12 +2,12 @@
 
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
-BOTTLEWORKS = target/debug/bottleworks
+BOTTLEWORKS = $(or $(CARGO_TARGET_DIR),target)/debug/bottleworks
 
 # Every part that the suites without a container engine use.
 PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
 
-.PHONY: help demo test test-aos test-real chaos soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install dist test-dist book record
+.PHONY: help demo test test-aos test-real chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install dist test-dist book record
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -33,11 +33,15 @@ test-real: ## Run the suites with real parts: a container engine of our own, and
 	@scripts/packages real
 	scripts/test-real
 
-chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200), kill forklift while it pushes (PUSH_ROUNDS=10), and kill wf at every change of a folder; prints rounds, faults and losses
+chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200, SERIES=50 of 14 kills), kill forklift while it pushes (PUSH_ROUNDS=10), and kill wf at every change of a folder; prints rounds, faults and losses
 	@scripts/packages test
 	$(PARTS) PUSH_ROUNDS=$(or $(PUSH_ROUNDS),10) $(CARGO) test --package forklift --test it -- push_chaos:: --nocapture
 	$(PARTS) KILL_POINTS=all $(CARGO) test --package bottleworks-wf --test it -- kill_chaos:: --nocapture
-	$(PARTS) CHAOS_ROUNDS=$(or $(ROUNDS),200) $(CARGO) test --package bot-bottle --test it -- chaos:: --nocapture
+	$(PARTS) CHAOS_ROUNDS=$(or $(ROUNDS),200) KILL_SERIES=$(or $(SERIES),50) $(CARGO) test --package bot-bottle --test it -- chaos:: feedback:: plan_first:: --nocapture
+
+obedient: ## Run an agent that obeys every text, with instructions planted everywhere; prints a row for each: what leaked, was written elsewhere, ran, or is not on record
+	@scripts/packages test
+	$(PARTS) OBEDIENT=1 $(CARGO) test --package bot-bottle --test it -- obedient:: --nocapture
 
 soak: ## Run every suite ROUNDS times (10) beside LOAD busy loops (8); prints the failures by name
 	@scripts/packages test
@@ -89,7 +93,7 @@ record: ## Renew what docs/ record and generate: outputs of commands, and the re
 install: ## Install forklift, wf and bot-bottle, manual pages and completions below PREFIX (~/.local)
 	@scripts/packages demo
 	$(CARGO) build --locked --profile local --package bottleworks
-	install -D -m 755 target/local/bottleworks $(PREFIX)/bin/bottleworks
+	install -D -m 755 $(or $(CARGO_TARGET_DIR),target)/local/bottleworks $(PREFIX)/bin/bottleworks
 	for name in forklift wf bot-bottle; do ln -sfn bottleworks $(PREFIX)/bin/$$name; done
 	$(PREFIX)/bin/bottleworks share $(PREFIX)/share
 

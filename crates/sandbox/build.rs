@@ -20,12 +20,13 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
 
     // A target folder of its own: cargo holds a lock on the one that this very build uses. It is shared by all
-    // profiles, so the guest is built once.
+    // profiles, so the guest is built once; only `make install` has a quicker profile for it.
     let target_dir = shared_target_dir(&out).join("guest");
+    let profile = if is_local(&out) { LOCAL } else { "release" };
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     cargo
         .arg("build")
-        .args(["--release", "--bin", "bottle-guest", "--target", &target])
+        .args(["--profile", profile, "--bin", "bottle-guest", "--target", &target])
         .arg("--manifest-path")
         .arg(guest.join("Cargo.toml"))
         .arg("--target-dir")
@@ -38,8 +39,17 @@ fn main() {
     let status = cargo.status().expect("cargo could not be started to build the guest");
     assert!(status.success(), "the guest program did not build");
 
-    let built = target_dir.join(&target).join("release/bottle-guest");
+    let built = target_dir.join(&target).join(profile).join("bottle-guest");
     std::fs::copy(&built, out.join("bottle-guest")).expect("the built guest could not be copied");
+}
+
+/// Profile of `make install`.
+const LOCAL: &str = "local";
+
+/// Returns whether this is a build by the profile of `make install`. Cargo tells a build script only which profile that one
+/// inherits from, but names a folder above `OUT_DIR` after it.
+fn is_local(out: &Path) -> bool {
+    out.ancestors().nth(3).and_then(Path::file_name).is_some_and(|name| name == LOCAL)
 }
 
 /// The `target` folder above `OUT_DIR` (`target/<profile>/build/<crate>/out`).

@@ -1,5 +1,5 @@
 //! `bot-bottle serve`: webhooks that are on disk before they are acknowledged, beside the same SQLite commits alone; and
-//! what two hundred bottles at rest cost. `BOTTLES` says how many.
+//! what two hundred bottles at rest cost, and the time from `/stop` in a comment to the end of the box. `BOTTLES` says how many.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,8 +23,12 @@ const EACH: usize = 250;
 /// How long bottles are watched at rest.
 const REST: Duration = Duration::from_secs(20);
 
+/// Bottles that are stopped, one after the other.
+const STOPS: usize = 10;
+
 fn main() {
     bench_webhooks();
+    bench_stop();
     let bottles = host::env::var("BOTTLES").map_or(200, |text| text.parse().expect("a number"));
     bench_bottles(bottles);
 }
@@ -168,6 +172,53 @@ fn commits_per_second(folder: &Path, body: &[u8]) -> f64 {
         insert.execute(params![number.to_string(), body]).expect("kept");
     }
     f64::from(count) / begun.elapsed().as_secs_f64()
+}
+
+/// Time from a member's `/stop` to the end of the box.
+fn bench_stop() {
+    let shop = Shop::new();
+    let (mut child, address) = shop.serve("sweep_secs = 3600\nstatus_comment = false\n");
+    let mut times = Vec::new();
+    for _ in 0..STOPS {
+        let issue = shop.forge.add_issue("Sleep", "Well.", &["bot-bottle:sleeper"], &["bot1"]);
+        let tell = |event: &str| {
+            let hook = Hook::about(event, Room::Issue, issue, SECRET);
+            assert_eq!(hook.send(address, "/webhooks/gitea"), Some(202));
+        };
+        tell("issue_opened_labeled_assigned-label_updated");
+        let runs =
+            shop.hermetic.home().join(format!(".bot-bottle/cellar/sleeper-issue-{issue}/runs"));
+        let in_box = |name: &str| {
+            let entries = std::fs::read_dir(&runs).into_iter().flatten().flatten();
+            entries.map(|run| run.path().join("boxes/agent").join(name)).any(|path| path.exists())
+        };
+        let wait = |what: &str, holds: &dyn Fn() -> bool| {
+            let begun = Instant::now();
+            while !holds() {
+                assert!(begun.elapsed() < Duration::from_secs(300), "{what} did not come");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let running = "SELECT count(*) FROM work WHERE state = 'running' AND issue_number = ?1";
+        wait("the run", &|| {
+            let count = shop.database().query_row(running, [issue], |row| row.get(0));
+            count.is_ok_and(|count: i64| count == 1) && in_box("shim.json")
+        });
+        shop.forge.add_comment(Room::Issue, issue, "alice", "/stop");
+        let begun = Instant::now();
+        tell("issue_comment_created");
+        wait("the end", &|| in_box("exit.json"));
+        times.push(begun.elapsed());
+    }
+    let worst = times.iter().max().copied().unwrap_or_default();
+    let word = if worst <= Duration::from_secs(2) { "ok" } else { "OVER" };
+    row(&format!(
+        "serve: /stop ends a box after {:.2} s (median of {STOPS}), {:.2} s at worst   promised 2 s: {word}",
+        quantile(times, 0.5).as_secs_f64(),
+        worst.as_secs_f64()
+    ));
+    child.kill().expect("killed");
+    child.wait().expect("ended");
 }
 
 fn bench_bottles(count: usize) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use host::chain::ChainFileError;
 use host::tls::TlsError;
+use host::web_proxy::WebProxyError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -37,4 +38,6 @@ pub enum EgressError {
     Model(#[from] SpecError),
     #[error("the model route has no TLS")]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Proxy(#[from] WebProxyError),
 }

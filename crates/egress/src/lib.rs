@@ -19,6 +19,7 @@ mod state;
 
 use std::sync::Arc;
 
+use host::web_proxy::WebProxy;
 use tokio::net::UnixListener;
 
 pub use config::{EgressConfig, EgressError, EgressReport};
@@ -40,16 +41,17 @@ pub struct Egress {
 impl Egress {
     /// Opens the log, continuing that of an earlier supervisor of the same run, and prepares to serve.
     pub async fn open(config: EgressConfig, keys: KeyStore) -> Result<Self, EgressError> {
-        Self::open_with(config, keys, Arc::new(SystemResolver)).await
+        Self::open_with(config, keys, Arc::new(SystemResolver), WebProxy::from_env()?).await
     }
 
-    /// Like [`Egress::open`], with a given resolver.
+    /// Like [`Egress::open`], with a given resolver and proxy of the network outside.
     pub async fn open_with(
         config: EgressConfig,
         keys: KeyStore,
         resolver: Arc<dyn Resolver>,
+        proxy: WebProxy,
     ) -> Result<Self, EgressError> {
-        Ok(Self { shared: Arc::new(ProxyState::open(config, keys, resolver).await?) })
+        Ok(Self { shared: Arc::new(ProxyState::open(config, keys, resolver, proxy).await?) })
     }
 
     /// Returns the counters, which keep changing while the run is served.

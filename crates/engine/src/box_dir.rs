@@ -14,10 +14,8 @@
 //!   exit.json     exit of the box; written once, last
 //! ```
 
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -110,16 +108,11 @@ impl BoxDir {
         self.0.join("guest")
     }
 
-    /// Binds a socket in the folder that the box sees. The box's user must be able to connect, and no other box sees the
-    /// folder.
+    /// Binds a socket in the folder that the box sees.
     pub(crate) fn bind_guest_socket(&self, name: &str) -> io::Result<UnixListener> {
-        let folder = self.guest_dir();
-        fs::create_dir_all(&folder)?;
-        // The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
-        let held = File::open(&folder)?;
-        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", held.as_raw_fd()))?;
-        fs::set_permissions(folder.join(name), Permissions::from_mode(0o666))?;
-        Ok(listener)
+        let listener = sandbox::bind_socket(&self.guest_dir(), name)?;
+        listener.set_nonblocking(true)?;
+        UnixListener::from_std(listener)
     }
 
     /// Not durable: no power failure leaves a box that needs it.

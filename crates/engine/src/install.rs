@@ -1,5 +1,7 @@
-//! The programs of agents on this host: put there from npm in a pinned version, and bound read-only into boxes.
+//! The programs of agents on this host: put there from npm in a pinned version, or the user's own on the PATH, and bound
+//! read-only into boxes.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,6 +51,42 @@ pub fn find(agents: &Path, program: &Program) -> Option<Installed> {
         mount: ProgramMount { host: folder, inside: format!("{AGENTS_DIR}/{}", program.name) },
         launcher: program.launcher(cpu),
     })
+}
+
+/// Finds a program: the installed one, or else the user's own on the PATH.
+pub fn find_any(agents: &Path, program: &Program) -> Option<Installed> {
+    find(agents, program).or_else(|| find_on_path(program))
+}
+
+/// Finds the user's own program. A launcher that is a script for Node or for a version manager stands for a native program that
+/// is elsewhere; one that leads to none of the known places cannot run in a box.
+fn find_on_path(program: &Program) -> Option<Installed> {
+    let found = host::tool::which(program.name)?;
+    locate(program, &std::fs::canonicalize(found).ok()?, this_cpu())
+}
+
+fn locate(program: &Program, path: &Path, cpu: Cpu) -> Option<Installed> {
+    let inside = format!("{AGENTS_DIR}/{}", program.name);
+    // In an npm package the program is below the launcher's own package or beside it.
+    let has_entry = |folder: &&Path| folder.join(program.entry(cpu)).is_file();
+    if let Some(folder) = path.ancestors().skip(1).find(has_entry) {
+        let packages = "node_modules";
+        let mount =
+            ProgramMount { host: folder.join(packages), inside: format!("{inside}/{packages}") };
+        return Some(Installed { mount, launcher: program.launcher(cpu) });
+    }
+    if program.runtime != Runtime::Native || !is_elf(path) {
+        return None;
+    }
+    let inside = format!("{inside}/{}", program.name);
+    let mount = ProgramMount { host: path.to_path_buf(), inside: inside.clone() };
+    Some(Installed { mount, launcher: vec![inside] })
+}
+
+fn is_elf(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\x7fELF"
 }
 
 /// Installs a program. It appears under its final name only when it is complete.
@@ -139,6 +177,34 @@ fn this_cpu() -> Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_on_the_path_is_found_behind_its_launcher() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &[u8]| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let codex = agent::Provider::Codex.program().unwrap();
+        let found = |path: &Path| {
+            let found = locate(&codex, path, Cpu::X64)?;
+            let host = found.mount.host.strip_prefix(dir.path()).unwrap().display().to_string();
+            Some([host, found.mount.inside, found.launcher.join(" ")])
+        };
+        let script = write("lib/node_modules/@openai/codex/bin/codex.js", b"#!/usr/bin/env node");
+        assert_eq!(found(&script), None);
+        write(&format!("lib/{}", codex.entry(Cpu::X64)), b"\x7fELF");
+        let launcher = codex.launcher(Cpu::X64).join(" ");
+        let beside = ["lib/node_modules", "/opt/agents/codex/node_modules", &launcher];
+        assert_eq!(found(&script).unwrap(), beside);
+        let native = write("versions/1.2.3", b"\x7fELF and more");
+        let inside = "/opt/agents/codex/codex";
+        assert_eq!(found(&native).unwrap(), ["versions/1.2.3", inside, inside]);
+        let pi = agent::Provider::Pi.program().unwrap();
+        assert_eq!(locate(&pi, &native, Cpu::X64), None);
+    }
 
     #[test]
     fn versions_of_node_are_compared_by_number() {

@@ -9,6 +9,7 @@ use host::env::EnvError;
 use host::file::FileError;
 use host::lock::{FileLock, LockError, LockKind};
 use host::process::{ProcessError, Signal, send_signal, spawn_detached_with};
+use host::web_proxy::{self, WebProxy};
 use model::command::CommandSpec;
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
@@ -20,8 +21,10 @@ use crate::box_dir::{BoxDir, ShimConfig};
 use crate::record::ExitRecord;
 use crate::shim::SHIM_WORD;
 
-/// Variables that the shim inherits, to find programs and engines. It inherits no others.
-const SHIM_VARIABLES: [&str; 5] = ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR"];
+/// Variables that the shim inherits, to find programs, engines and certificates. Beside them it inherits those that name
+/// the proxy of the network, and no others.
+const SHIM_VARIABLES: [&str; 7] =
+    ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Time between two looks for a shim that is being started.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -97,6 +100,7 @@ impl Launcher {
         if box_dir.load_shim()?.is_some() || box_dir.load_exit()?.is_some() {
             return Err(LaunchError::NotNew { path: box_dir.path().to_path_buf() });
         }
+        host::trace::line(|| describe(spec, self.backend));
         let keys = egress.map_or(&[][..], |egress| &egress.keys);
         let egress = egress.map(|egress| egress.config.clone());
         box_dir.save_config(&ShimConfig { spec: spec.clone(), backend: self.backend, egress })?;
@@ -110,6 +114,7 @@ impl Launcher {
     fn command(&self, box_dir: &BoxDir, keys: &[(String, Secret)]) -> CommandSpec {
         let inherited = SHIM_VARIABLES
             .iter()
+            .chain(&web_proxy::VARIABLES)
             .filter_map(|name| host::env::var(name).map(|value| ((*name).to_owned(), value)));
         let mut command =
             CommandSpec::new(&self.program).args(&self.words).arg(box_dir.path()).cwd("/");
@@ -126,10 +131,36 @@ impl Launcher {
     /// so it is not in its environment.
     fn redacted(&self, keys: &[(String, Secret)]) -> Vec<u8> {
         // Servers repeat keys that they do not know, and a box may print their answers.
-        let secrets = self.secrets.iter().chain(keys.iter().map(|(_, key)| key));
+        let proxy: Vec<Secret> =
+            WebProxy::from_env().map(|it| it.secrets().collect()).unwrap_or_default();
+        let secrets = self.secrets.iter().chain(keys.iter().map(|(_, key)| key)).chain(&proxy);
         let values: Vec<&str> = secrets.map(Secret::expose).collect();
         serde_json::to_vec(&values).unwrap_or_default()
     }
+}
+
+/// Characters of a word in [`describe`].
+const WORD_MAX: usize = 80;
+
+/// The box in one line: where it comes from, what it sees, and what it starts.
+fn describe(spec: &BoxSpec, backend: BackendKind) -> String {
+    let limits = &spec.limits;
+    // A prompt is a word of its own, and long.
+    let word = |word: &String| match word.chars().nth(WORD_MAX) {
+        Some(_) => word.chars().take(WORD_MAX).chain(['…']).collect(),
+        None => word.clone(),
+    };
+    let words: Vec<String> = spec.argv.iter().map(word).collect();
+    format!(
+        "$ {}  # in a box of {backend}: {}, {} MiB of memory, {} processes, {} s; workspace {}, records {}",
+        words.join(" "),
+        spec.name,
+        limits.memory_bytes / sandbox::spec::MIB,
+        limits.pids,
+        spec.deadline_secs,
+        spec.workspace.display(),
+        spec.box_dir.display(),
+    )
 }
 
 pub fn box_status(box_dir: &BoxDir) -> Result<BoxStatus, LaunchError> {

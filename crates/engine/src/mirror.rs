@@ -95,6 +95,10 @@ impl Mirror {
         let transferred = tokio::task::spawn_blocking(move || {
             for entry in fs::read_dir(from)? {
                 let entry = entry?;
+                // A process that was killed while it wrote a pack leaves a folder behind.
+                if !entry.file_type()?.is_file() {
+                    continue;
+                }
                 transfer(&entry.path(), &to.join(entry.file_name()))?;
             }
             Ok(())

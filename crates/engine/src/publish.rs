@@ -29,6 +29,14 @@ impl Publication {
     pub fn is_published(&self) -> bool {
         self.pushed && self.problem.is_none()
     }
+
+    /// Adds a problem to those that are known.
+    pub fn add_problem(&mut self, problem: String) {
+        self.problem = Some(match self.problem.take() {
+            Some(known) => format!("{known}; {problem}"),
+            None => problem,
+        });
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

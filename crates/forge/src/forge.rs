@@ -10,6 +10,7 @@ use model::id::BranchName;
 use model::secret::Secret;
 
 use crate::address::{Remote, WebBase};
+use crate::check_report::{CheckReport, FailedCheck, failed, tail};
 use crate::detect::find_kind;
 use crate::error::{ForgeError, ForgeResult};
 use crate::folder::FolderForge;
@@ -18,7 +19,7 @@ use crate::gitlab::Gitlab;
 use crate::http::{HttpPool, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::once;
-use crate::provider::ForgeProvider;
+use crate::provider::{CheckProvider, ForgeProvider, ReviewProvider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::rules::link::choose_pull_for_issue;
 use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread, ThreadState};
@@ -197,14 +198,16 @@ impl Forge {
         each!(self, forge => once::create_pull(forge, pull).await)
     }
 
-    /// Replaces title and text of a pull request, and nothing else.
+    /// Replaces title, text and readiness of a pull request, and nothing else.
     pub async fn update_pull(
         &self,
         number: u64,
         title: &str,
         body: &str,
+        draft: bool,
     ) -> ForgeResult<PullRequest> {
-        let edit = PullEdit { title: Some(title), body: Some(body), ..PullEdit::default() };
+        let (title, body, draft) = (Some(title), Some(body), Some(draft));
+        let edit = PullEdit { title, body, draft, close: false };
         each!(self, forge => forge.edit_pull(number, &edit).await)
     }
 
@@ -242,6 +245,61 @@ impl Forge {
     /// Reads who set which label and who assigned whom on an issue, oldest first.
     pub async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>> {
         each!(self, forge => forge.issue_events(number).await)
+    }
+
+    /// Lists the checks of the newest commit of a pull request, each in its newest attempt.
+    pub async fn read_checks(&self, pull: &PullRequest) -> ForgeResult<Vec<CheckReport>> {
+        match &pull.checks {
+            Some(checks) => Ok(checks.clone()),
+            None => each!(self, forge => forge.checks(pull).await),
+        }
+    }
+
+    /// Reads the ends of the logs of failed checks. A log that cannot be read is left out: the name and the words of the
+    /// check stay.
+    pub async fn read_check_logs(
+        &self,
+        pull: &PullRequest,
+        reports: &[CheckReport],
+    ) -> ForgeResult<Vec<FailedCheck>> {
+        let mut checks = Vec::new();
+        for report in failed(reports) {
+            let log = match each!(self, forge => forge.check_log(pull, report).await) {
+                Ok(log) => log.map(|log| tail(&log)),
+                // The agent sees the name and the words of the check; people have the page.
+                Err(_) => None,
+            };
+            let CheckReport { name, description, url, .. } = report.clone();
+            checks.push(FailedCheck { name, description, url, log });
+        }
+        Ok(checks)
+    }
+
+    /// Answers in the thread of a remark on a pull request, once, like [`Self::create_pull`].
+    pub async fn post_reply(&self, pull: u64, remark: &Comment, body: &str) -> ForgeResult<()> {
+        each!(self, forge => once::post_reply(forge, pull, remark, body).await)
+    }
+
+    /// Resolves the thread of a remark; `false` if the forge cannot.
+    pub async fn resolve_thread(&self, pull: u64, remark: &Comment) -> ForgeResult<bool> {
+        each!(self, forge => forge.resolve_thread(pull, remark).await)
+    }
+
+    /// Lists the accounts with a thumbs-up on a comment.
+    pub async fn thumbs_up(&self, thread: Thread, comment: u64) -> ForgeResult<Vec<String>> {
+        each!(self, forge => forge.thumbs_up(thread, comment).await)
+    }
+
+    pub async fn request_reviewers(&self, pull: u64, logins: &[String]) -> ForgeResult<()> {
+        each!(self, forge => forge.request_reviewers(pull, logins).await)
+    }
+
+    pub async fn add_labels(&self, pull: u64, labels: &[String]) -> ForgeResult<()> {
+        each!(self, forge => forge.add_labels(pull, labels).await)
+    }
+
+    pub async fn add_assignees(&self, pull: u64, logins: &[String]) -> ForgeResult<()> {
+        each!(self, forge => forge.add_assignees(pull, logins).await)
     }
 
     /// Comments on an issue or a pull request, once, like [`Self::create_pull`].

@@ -18,6 +18,7 @@
 //! responses are never requested: every request goes to the server that the user configured.
 
 pub mod address;
+pub mod check_report;
 pub mod detect;
 pub mod error;
 pub mod folder;
@@ -38,6 +39,7 @@ pub mod thread;
 pub mod webhook;
 
 pub use address::{ForgeAddress, Remote, Scheme, WebBase};
+pub use check_report::{CheckReport, CheckState, FailedCheck};
 pub use error::ForgeError;
 pub use folder::FolderForge;
 pub use forge::{ALLOW_HTTP_VARIABLE, Forge, ForgeOptions, PlainHttp};
@@ -47,11 +49,12 @@ pub use pull::{NewPull, PullRequest};
 pub use pull_text::write_pull_text;
 pub use rules::link::{closes_issue, find_foreign_actions};
 pub use rules::scope::{BODY_MAX_BYTES, RefusalReason, Scope, ThreadKind, WriteRefusal};
-pub use scoped::{ScopedForge, WriteOutcome};
+pub use scoped::{RemarkAnswer, ScopedForge, WriteOutcome};
 pub use thread::{
-    Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, ReviewVerdict,
-    Thread, ThreadState, text_digest,
+    Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, RemarkThread,
+    ReviewVerdict, Thread, ThreadState, text_digest,
 };
 pub use webhook::{
-    DeliveredText, DeliveryError, DeliverySubject, NewWebhook, Webhook, WebhookDelivery,
+    DeliveredText, DeliveryError, DeliverySubject, DeliveryTarget, NewWebhook, Webhook,
+    WebhookDelivery,
 };

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::{ForgeError, ForgeResult};
 use crate::http::RetryPolicy;
-use crate::provider::ForgeProvider;
+use crate::provider::{ForgeProvider, ReviewProvider};
 use crate::pull::{NewPull, PullRequest};
 use crate::thread::{Comment, Thread};
 use crate::webhook::{NewWebhook, Webhook};
@@ -36,6 +36,23 @@ pub(crate) async fn post_comment<P: ForgeProvider>(
         Ok(comments.into_iter().rev().find(|comment| may_be(comment, body, began)))
     };
     write_once(forge.retry(), || forge.make_comment(thread, body), find_created).await
+}
+
+/// Answers in the thread of a remark. The answer is recognised by its text and its time, among all comments of the pull
+/// request: some forges show answers among the comments and some among the reviews.
+pub(crate) async fn post_reply<P: ForgeProvider + ReviewProvider>(
+    forge: &P,
+    pull: u64,
+    remark: &Comment,
+    body: &str,
+) -> ForgeResult<()> {
+    let began = host::clock::now();
+    let find_created = || async {
+        let mut comments = forge.review_comments(Thread::Pull(pull)).await?;
+        comments.extend(forge.plain_comments(Thread::Pull(pull)).await?);
+        Ok(comments.iter().any(|comment| may_be(comment, body, began)).then_some(()))
+    };
+    write_once(forge.retry(), || forge.make_reply(pull, remark, body), find_created).await
 }
 
 /// Makes a webhook, recognised by its address: one that leads there and is not among those `before`.
@@ -138,6 +155,7 @@ mod tests {
             body: "hello".to_owned(),
             created_at: Some(posted),
             verdict: None,
+            thread: None,
         };
         assert!(may_be(&comment, "hello\n", posted));
         assert!(!may_be(&comment, "hello there", posted));

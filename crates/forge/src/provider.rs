@@ -2,6 +2,7 @@
 
 use model::id::BranchName;
 
+use crate::check_report::CheckReport;
 use crate::error::ForgeResult;
 use crate::http::RetryPolicy;
 use crate::pull::{NewPull, PullEdit, PullRequest};
@@ -70,4 +71,35 @@ pub(crate) trait ForgeProvider: Sync {
 
     /// Removes a webhook; a missing one is not an error.
     async fn drop_webhook(&self, id: u64) -> ForgeResult<()>;
+}
+
+/// Checks of commits, on a forge that has them.
+pub(crate) trait CheckProvider: Sync {
+    /// Lists the checks of the newest commit of a pull request.
+    async fn checks(&self, pull: &PullRequest) -> ForgeResult<Vec<CheckReport>>;
+
+    /// Reads the log of a failed check; `None` if the forge has none.
+    async fn check_log(
+        &self,
+        pull: &PullRequest,
+        report: &CheckReport,
+    ) -> ForgeResult<Option<Vec<u8>>>;
+}
+
+/// Answers to remarks, and what goes with a pull request beside its text.
+pub(crate) trait ReviewProvider: Sync {
+    /// Sends one request for an answer in the thread of a remark.
+    async fn make_reply(&self, pull: u64, remark: &Comment, body: &str) -> ForgeResult<()>;
+
+    /// Resolves the thread of a remark; `false` if the forge cannot.
+    async fn resolve_thread(&self, pull: u64, remark: &Comment) -> ForgeResult<bool>;
+
+    /// Lists the accounts with a thumbs-up on a comment.
+    async fn thumbs_up(&self, thread: Thread, comment: u64) -> ForgeResult<Vec<String>>;
+
+    async fn request_reviewers(&self, pull: u64, logins: &[String]) -> ForgeResult<()>;
+
+    async fn add_labels(&self, pull: u64, labels: &[String]) -> ForgeResult<()>;
+
+    async fn add_assignees(&self, pull: u64, logins: &[String]) -> ForgeResult<()>;
 }

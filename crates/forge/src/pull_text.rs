@@ -18,7 +18,7 @@ pub fn write_pull_text(folder: &Path, pull: &NewPull) -> Result<PathBuf, FileErr
 
 /// A pull request as a Markdown page. The body is not escaped.
 fn render_pull_text(pull: &NewPull) -> String {
-    let NewPull { title, body, head, base } = pull;
+    let NewPull { title, body, head, base, draft: _ } = pull;
     // A page in a folder needs no marks against a forge.
     let title = title.replace('\u{200b}', "");
     let mut text = format!("# {}\n\nMerge `{head}` into `{base}`.\n", escape_line(&title));
@@ -41,6 +41,7 @@ mod tests {
             body: "Three commits.\n\n- one\n\n".to_owned(),
             head: BranchName::parse("forklift/run-1").unwrap(),
             base: BranchName::parse("main").unwrap(),
+            draft: false,
         }
     }
 

@@ -9,12 +9,13 @@
 use std::sync::Arc;
 
 use model::redact::Redactor;
+use serde::Serialize;
 
 use crate::error::{ForgeError, ForgeResult};
 use crate::forge::Forge;
 use crate::pull::PullRequest;
 use crate::rules::scope::{Scope, ThreadKind, WriteRefusal, judge_text};
-use crate::thread::{Comment, Issue, Numbering, Thread};
+use crate::thread::{Comment, CommentKind, Issue, Numbering, Thread};
 
 /// A forge with a scope around its writes.
 #[derive(Debug)]
@@ -29,6 +30,13 @@ pub enum WriteOutcome<T> {
     Done(T),
     /// Not allowed; nothing was sent.
     Refused(WriteRefusal),
+}
+
+/// Answer to a remark that was posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RemarkAnswer {
+    /// True if the thread is resolved; `false` if nobody asked for it or the forge cannot.
+    pub resolved: bool,
 }
 
 impl ScopedForge {
@@ -79,6 +87,33 @@ impl ScopedForge {
             Ok(text) => Ok(WriteOutcome::Done(self.forge.post_comment(thread, &text).await?)),
             Err(refusal) => Ok(WriteOutcome::Refused(refusal)),
         }
+    }
+
+    /// Answers a remark of a review in its thread, and resolves that thread if it is asked to and the forge can. The remark
+    /// must be on a pull request in scope.
+    pub async fn post_reply(
+        &self,
+        thread: Thread,
+        remark: u64,
+        body: &str,
+        resolve: bool,
+    ) -> ForgeResult<WriteOutcome<RemarkAnswer>> {
+        let text = match self.judge("answer", thread, body) {
+            Ok(text) => text,
+            Err(refusal) => return Ok(WriteOutcome::Refused(refusal)),
+        };
+        let pull = thread.number();
+        let is_meant = |comment: &Comment| {
+            comment.id == remark && matches!(comment.kind, CommentKind::Remark { .. })
+        };
+        let comments = self.forge.read_comments(Thread::Pull(pull)).await?;
+        let Some(found) = comments.into_iter().find(is_meant) else {
+            let (operation, reason) = ("answer", crate::RefusalReason::NoSuchRemark);
+            return Ok(WriteOutcome::Refused(WriteRefusal { operation, target: thread, reason }));
+        };
+        self.forge.post_reply(pull, &found, &text).await?;
+        let resolved = resolve && self.forge.resolve_thread(pull, &found).await?;
+        Ok(WriteOutcome::Done(RemarkAnswer { resolved }))
     }
 
     /// Replaces the text of a thread, and returns the text as it was sent.

@@ -67,6 +67,18 @@ pub struct Comment {
     /// Verdict of the review that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ReviewVerdict>,
+    /// Thread of a remark, by which it is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<RemarkThread>,
+}
+
+/// Thread of remarks on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RemarkThread {
+    pub id: String,
+    /// True if it is resolved, where the forge reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<bool>,
 }
 
 /// Verdict of a review that is submitted and not dismissed.

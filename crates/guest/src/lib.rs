@@ -20,6 +20,9 @@ pub const FORGE_SOCKET_FILE: &str = "forge.sock";
 /// The socket of the box's attached terminal, in [`BOX_DIR`].
 pub const TERMINAL_SOCKET_FILE: &str = "terminal.sock";
 
+/// The socket of the init's link to the host, in [`BOX_DIR`], on a container engine.
+pub const LINK_SOCKET_FILE: &str = "link.sock";
+
 /// The loopback port that is relayed to the forge sidecar, for agents that speak MCP over HTTP.
 pub const FORGE_PORT: u16 = 3129;
 

@@ -1,7 +1,21 @@
-//! Messages of the init to the host, on a socket that only the two of them hold: its standard input.
+//! Messages of the init to the host, on a socket that only the two of them hold: its standard input, or on a container
+//! engine the first connection to a socket in the folder of the box.
 //!
 //! The host writes a byte to ask for the memory that the kernel holds for the box, and the init answers with a line.
 //! The last line says that the init ended by itself: a box that ends without it was killed from outside.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Place where the init finds its link to the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkPlace {
+    Stdin,
+    /// Path of the socket in the box. The init connects before any code of the agent runs, so the first connection is its own.
+    Socket(PathBuf),
+}
 
 /// Line from the init to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,3 +29,5 @@ pub mod terminal;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod tool;
+pub mod trace;
+pub mod web_proxy;

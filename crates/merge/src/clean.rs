@@ -79,6 +79,22 @@ pub enum ConflictKind {
 }
 
 impl ConflictKind {
+    pub const ALL: [Self; 13] = [
+        Self::Submodule,
+        Self::Binary,
+        Self::RenameRename,
+        Self::RenameDelete,
+        Self::RenameCollision,
+        Self::DirectoryRename,
+        Self::FileDirectory,
+        Self::Modes,
+        Self::ModifyDelete,
+        Self::DeleteModify,
+        Self::AddAdd,
+        Self::Content,
+        Self::Other,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Submodule => "submodule",

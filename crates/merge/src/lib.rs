@@ -11,6 +11,7 @@
 //! - [`pattern`] matches paths by gitignore-like patterns
 //! - [`test_names`] accounts for the tests of both sides by name: missing, skipped or weakened in the result
 //! - [`three`] merges sequences of lines and of tokens
+//! - [`trusted_check`] puts the files that define a check back as trusted people have them
 //!
 //! The products decide whether a loss stops a run and who resolves an open conflict.
 
@@ -26,3 +27,4 @@ pub mod rebase;
 pub mod resolver;
 pub mod test_names;
 pub mod three;
+pub mod trusted_check;

@@ -20,8 +20,10 @@ pub enum SensitiveKind {
     AgentFile,
     /// Read as settings or tasks by editors and shells.
     EditorFile,
-    /// Runs when packages are installed.
+    /// Runs when packages are installed or tested.
     InstallScript,
+    /// Read by git and forges: it decides what is shown, merged, exported and fetched.
+    GitFile,
 }
 
 impl SensitiveKind {
@@ -31,7 +33,8 @@ impl SensitiveKind {
             Self::GitHook => "git hook",
             Self::AgentFile => "file that agents obey",
             Self::EditorFile => "file that editors obey",
-            Self::InstallScript => "install script",
+            Self::InstallScript => "install or test script",
+            Self::GitFile => "file that git obeys",
         }
     }
 }
@@ -79,6 +82,13 @@ fn fold_name(name: &str) -> String {
     }
 }
 
+/// Returns whether a text has characters that are not seen or that turn the direction of what is seen. One at the very beginning
+/// says how a file is encoded.
+pub fn has_hidden_character(text: &str) -> bool {
+    let is_tag = |c: char| matches!(c, '\u{e0000}'..='\u{e007f}');
+    text.trim_start_matches('\u{feff}').chars().any(|c| is_ignored(c) || is_tag(c))
+}
+
 fn is_ignored(c: char) -> bool {
     matches!(c,
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200f}'
@@ -86,7 +96,7 @@ fn is_ignored(c: char) -> bool {
 }
 
 /// Returns the ASCII character that a lower-case letter looks like.
-fn plain_letter(c: char) -> char {
+pub fn plain_letter(c: char) -> char {
     const CONFUSABLE: &str =
         "аaαaсcϲcԁdеeεeɡgһhіiιiıiјjкkκkӏlℓlмmոnоoοoрpρpԛqгrѕsſsтtτtυuνvѵvԝwхxχxуyγy․.‐-‑-–-−-";
     if c.is_ascii() {
@@ -145,7 +155,7 @@ impl<'a> SensitivePattern<'a> {
 }
 
 const TABLE: &[(&str, SensitiveKind)] = {
-    use SensitiveKind::{AgentFile, Ci, EditorFile, GitHook, InstallScript};
+    use SensitiveKind::{AgentFile, Ci, EditorFile, GitFile, GitHook, InstallScript};
     &[
         ("/.github/workflows", Ci),
         ("/.github/actions", Ci),
@@ -224,12 +234,26 @@ const TABLE: &[(&str, SensitiveKind)] = {
         (".qwen", AgentFile),
         ("crush.md", AgentFile),
         ("warp.md", AgentFile),
+        (".kilocode*", AgentFile),
+        (".augment*", AgentFile),
+        (".amazonq", AgentFile),
+        (".amp", AgentFile),
+        (".copilot", AgentFile),
+        (".crush*", AgentFile),
+        ("crush.json", AgentFile),
+        (".factory", AgentFile),
+        (".openhands*", AgentFile),
+        (".trae", AgentFile),
+        (".rovodev", AgentFile),
+        ("mcp.json", AgentFile),
         ("/.rules", AgentFile),
         ("/.github/copilot-instructions.md", AgentFile),
         ("/.github/instructions", AgentFile),
         ("/.github/prompts", AgentFile),
         ("/.github/chatmodes", AgentFile),
         ("/.github/agents", AgentFile),
+        ("/.github/hooks", AgentFile),
+        ("/.github/skills", AgentFile),
         (".vscode", EditorFile),
         ("*.code-workspace", EditorFile),
         (".idea", EditorFile),
@@ -237,6 +261,7 @@ const TABLE: &[(&str, SensitiveKind)] = {
         (".fleet", EditorFile),
         (".devcontainer", EditorFile),
         (".devcontainer.json", EditorFile),
+        ("/.worktreeinclude", EditorFile),
         (".envrc", EditorFile),
         (".exrc", EditorFile),
         (".nvimrc", EditorFile),
@@ -245,6 +270,21 @@ const TABLE: &[(&str, SensitiveKind)] = {
         (".gitpod*", EditorFile),
         (".idx", EditorFile),
         (".replit", EditorFile),
+        (".helix", EditorFile),
+        (".vimrc", EditorFile),
+        (".gdbinit", EditorFile),
+        (".lldbinit", EditorFile),
+        (".vs", EditorFile),
+        // Language servers, linters and build tools that an editor starts take their programs from these.
+        (".cargo/config*", EditorFile),
+        ("rust-toolchain*", EditorFile),
+        ("gradle/wrapper", EditorFile),
+        (".mvn", EditorFile),
+        (".venv", EditorFile),
+        (".eslintrc*", EditorFile),
+        ("eslint.config.*", EditorFile),
+        (".prettierrc*", EditorFile),
+        ("prettier.config.*", EditorFile),
         ("mise.toml", EditorFile),
         (".mise*", EditorFile),
         ("package.json", InstallScript),
@@ -253,6 +293,12 @@ const TABLE: &[(&str, SensitiveKind)] = {
         (".yarn/releases", InstallScript),
         (".yarn/plugins", InstallScript),
         (".pnpmfile.*", InstallScript),
+        (".gitattributes", GitFile),
+        (".lfsconfig", GitFile),
+        (".mailmap", GitFile),
+        (".pnp.*", InstallScript),
+        ("node_modules", InstallScript),
+        ("bunfig.toml", InstallScript),
     ]
 };
 
@@ -310,10 +356,21 @@ mod tests {
             ".agents/FORK.md",
         ];
         check(&agents, Some(SensitiveKind::AgentFile));
-        let editors =
-            [".vscode/tasks.json", "a/.vscode/settings.json", ".devcontainer/a.json", ".envrc"];
+        let editors = [
+            ".vscode/tasks.json",
+            "a/.vscode/settings.json",
+            ".devcontainer/a.json",
+            ".envrc",
+            ".helix/languages.toml",
+            "tool/.cargo/config.toml",
+            "rust-toolchain.toml",
+            "eslint.config.mjs",
+        ];
         check(&editors, Some(SensitiveKind::EditorFile));
-        check(&["package.json", "web/package.json", ".npmrc"], Some(SensitiveKind::InstallScript));
+        let packages = ["package.json", "web/package.json", ".npmrc", "node_modules/.bin/mocha"];
+        check(&packages, Some(SensitiveKind::InstallScript));
+        let git = [".gitattributes", "src/.GitAttributes", ".lfsconfig", ".mailmap"];
+        check(&git, Some(SensitiveKind::GitFile));
     }
 
     #[test]
@@ -323,6 +380,7 @@ mod tests {
             "vendor/lib/.github/workflows/ci.yml",
             ".github/ISSUE_TEMPLATE/bug.md",
             "docs/agents/index.md",
+            ".cargo/audit.toml",
             "src/hooks/use_state.ts",
             "package-lock.json",
             "my-claude.md",

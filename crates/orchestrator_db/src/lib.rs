@@ -18,4 +18,4 @@ pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
 pub use sqlite::SqliteForgeStateStore;
 pub use store::ForgeStateStore;
-pub use work::{IssueText, StatusComment, WorkEvent, WorkItem, WorkNote, WorkRequest};
+pub use work::{IssueText, StatusComment, WakeCause, WorkEvent, WorkItem, WorkNote, WorkRequest};

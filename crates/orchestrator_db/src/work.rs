@@ -54,6 +54,24 @@ pub enum WorkRequest {
         /// A user's prompt. Without one, the new comments are the prompt.
         prompt: Option<String>,
     },
+    /// The forge reports something about the pull request, and no person wrote anything.
+    Wake {
+        cause: WakeCause,
+        /// The newest commit of the pull request then.
+        head: String,
+    },
+}
+
+/// Report of a forge for which a bottle is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeCause {
+    /// Checks of the pull request fail.
+    Checks,
+    /// The pull request conflicts with its base.
+    Conflict,
+    /// The base has commits that the pull request lacks.
+    Behind,
 }
 
 /// Title and body of an issue.

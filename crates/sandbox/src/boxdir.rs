@@ -1,12 +1,16 @@
 //! The host-owned folder of a box, which the guest finds at `/harness-state/run`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use guest::config::{
     ControlGroupLimits, GuestConfig, Relay as GuestRelay, RlimitSpec, TerminalConfig,
 };
+use guest::link::LinkPlace;
 
 use crate::backend::BackendKind;
 use crate::error::SandboxError;
@@ -53,6 +57,16 @@ pub(crate) fn prepare(spec: &BoxSpec, backend: BackendKind) -> Result<(), Sandbo
     Ok(())
 }
 
+/// Binds a socket in the folder that a box sees. The box's user must be able to connect, and no other box sees the folder.
+pub fn bind_socket(folder: &Path, name: &str) -> io::Result<UnixListener> {
+    fs::create_dir_all(folder)?;
+    // The path of a run may be longer than a socket's address allows, so the folder is named by its descriptor.
+    let held = File::open(folder)?;
+    let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", held.as_raw_fd()))?;
+    fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o666))?;
+    Ok(listener)
+}
+
 fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), SandboxError> {
     fs::write(path, bytes).map_err(SandboxError::prepare(path))?;
     set_mode(path, mode)
@@ -97,7 +111,10 @@ fn guest_config(spec: &BoxSpec, backend: BackendKind) -> GuestConfig {
         relays: spec.relays.iter().map(relay).collect(),
         terminal: spec.terminal.map(terminal),
         probe_addresses: spec.probe_addresses.clone(),
-        link_on_stdin: backend == BackendKind::Bwrap,
+        link: Some(match backend {
+            BackendKind::Bwrap => LinkPlace::Stdin,
+            BackendKind::Docker => LinkPlace::Socket(in_box(guest::LINK_SOCKET_FILE)),
+        }),
         // Shorter than the host's own grace, so that the guest can still tidy up.
         grace_ms: spec.grace_ms.saturating_sub(spec.grace_ms / 4),
         ..GuestConfig::new(spec.argv.clone(), &spec.cwd, spec.deadline_secs + BACKSTOP_SECS)

@@ -18,7 +18,7 @@ pub mod remedy;
 pub mod seccomp;
 pub mod spec;
 
-pub use boxdir::guest_program;
+pub use boxdir::{bind_socket, guest_program};
 
 /// The lock in a box's folder, which its shim holds as long as it supervises the box.
 pub const LOCK_FILE: &str = "lock";

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agent::Provider;
 use clap_complete::engine::CompletionCandidate;
-use engine::agent_plan::{AgentOptions, ResolveAgentError, locate_key};
+use engine::agent_plan::{AgentOptions, ResolveAgentError, has_login, locate_key};
 use engine::install;
 use model::exit::ExitStatus;
 
@@ -19,12 +19,14 @@ pub struct AgentCandidate {
     program: ProgramState,
     /// Where the key is, or what is missing.
     key: Result<String, String>,
+    /// True if the agent's own program has a login here that the user has not allowed yet.
+    has_login: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProgramState {
     Installed,
-    /// On the user's PATH, where boxes cannot take it from.
+    /// On the user's PATH, in a form that boxes cannot take.
     OnPath,
     Missing,
 }
@@ -42,13 +44,15 @@ pub fn observe_candidates(
         let mut options = config.agent_options(&name).ok()?;
         let program = options.provider.program()?;
         fill(&mut options);
-        let program = match install::find(agents, &program) {
+        let program = match install::find_any(agents, &program) {
             Some(_) => ProgramState::Installed,
             None if host::tool::which(program.name).is_some() => ProgramState::OnPath,
             None => ProgramState::Missing,
         };
         let key = locate_key(&options).map_err(|error| missing_words(&error));
-        Some(AgentCandidate { name, program, key })
+        let vendor = options.provider.vendor().unwrap_or_default();
+        let has_login = key.is_err() && !options.login && has_login(options.provider, vendor);
+        Some(AgentCandidate { name, program, key, has_login })
     };
     config.agents.keys().cloned().chain(rest).filter_map(observe).collect()
 }
@@ -94,6 +98,13 @@ pub fn choose_agent<S: ExitStatus>(
                 it.key_text()
             ),
             format!("install it with: forklift agents install {}", it.name),
+        ),
+        (None, Some(it), _) if it.has_login => (
+            format!("an agent is needed: {} is installed and has no key", it.name),
+            format!(
+                "let it use the login of its own program: {program} config set agents.{}.login true",
+                it.name
+            ),
         ),
         (None, Some(it), _) => (
             format!(
@@ -172,7 +183,7 @@ mod tests {
 
     fn candidate(name: &str, program: ProgramState, key: Result<&str, &str>) -> AgentCandidate {
         let key = key.map(str::to_owned).map_err(str::to_owned);
-        AgentCandidate { name: name.to_owned(), program, key }
+        AgentCandidate { name: name.to_owned(), program, key, has_login: false }
     }
 
     fn words(candidates: &[AgentCandidate]) -> [String; 2] {
@@ -231,6 +242,15 @@ mod tests {
             [
                 "an agent is needed: claude has a key (ANTHROPIC_API_KEY) and is not installed for boxes",
                 "install it with: forklift agents install claude",
+            ]
+        );
+        let logged_in =
+            AgentCandidate { has_login: true, ..candidate("claude", Installed, keyless) };
+        assert_eq!(
+            words(&[logged_in]),
+            [
+                "an agent is needed: claude is installed and has no key",
+                "let it use the login of its own program: wf config set agents.claude.login true",
             ]
         );
         let installed = [candidate("claude", Installed, keyless)];

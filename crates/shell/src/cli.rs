@@ -22,6 +22,9 @@ pub struct OutputArgs {
     /// Print only errors, warnings and the result
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Print every program as it is started (git, boxes, tools), and where settings come from, on standard error
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 /// Print completions for a shell

@@ -103,8 +103,9 @@ pub fn memory_text() -> String {
         MemoryControl::Delegated(path) => {
             format!("limited by the kernel, in control groups below {}", path.display())
         }
-        MemoryControl::None => "counted by the shim, because this user has no control group \
-            of version 2 with a memory controller"
+        MemoryControl::None => "counted by the shim every 20 to 400 ms, because this user has no \
+            control group of version 2 with a memory controller: a box that fills memory fast is \
+            ended a moment after it has passed the limit"
             .to_owned(),
     };
     format!("bwrap: {bwrap}; engines: limited by the kernel, in their control groups")
@@ -244,7 +245,7 @@ async fn ask_agents(trial: &BoxTrial, agents: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for provider in Provider::ALL {
         let Some(program) = provider.program() else { continue };
-        let Some(installed) = install::find(agents, &program) else { continue };
+        let Some(installed) = install::find_any(agents, &program) else { continue };
         let name = provider.name();
         findings.push(match trial.agent_version(name, &installed).await {
             Ok(version) => Finding::good("agent", format!("{name}: {version}, in a box")),

@@ -1,5 +1,5 @@
 //! `init`: the part of it that the three programs share. One short conversation on a terminal, or flags for scripts; what is
-//! there already is the default, so that a second `init` changes nothing.
+//! there already is the default, so that a second `init` changes nothing. Everything is decided before anything is written.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -7,11 +7,12 @@ use std::path::Path;
 use agent::Provider;
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use engine::agent_plan::AgentOptions;
 use inquire::{InquireError, Select, Text};
 use model::exit::ExitStatus;
 
 use crate::agent_choice::{AgentCandidate, complete_agents, observe_candidates};
-use crate::config::{Config, set_values};
+use crate::config::{Config, ConfigEdit};
 use crate::failure::{Failure, OrExit};
 use crate::ui::Ui;
 
@@ -49,10 +50,9 @@ impl InitAsker {
     /// Asks on a terminal, unless the user wants no questions. A flag that cannot be right is refused before anything is
     /// asked or written.
     pub fn new<S: ExitStatus>(program: &str, args: &InitArgs) -> Result<Self, Failure<S>> {
-        if let Some(name) = &args.provider
-            && !Config::load().or_exit(S::USAGE)?.agents.contains_key(name)
-        {
-            Provider::parse(name).or_exit(S::USAGE)?;
+        if let Some(name) = &args.provider {
+            let config = Config::load().or_exit(S::USAGE)?;
+            check_provider(program, name, config.agent_options(name).or_exit(S::USAGE)?.provider)?;
         }
         if args.yes {
             return Ok(Self::Defaults);
@@ -96,6 +96,39 @@ impl InitAsker {
     }
 }
 
+/// Refuses an agent that cannot run by what `init` asks for: the programs that play a script or are started by a template.
+fn check_provider<S: ExitStatus>(
+    program: &str,
+    name: &str,
+    provider: Provider,
+) -> Result<(), Failure<S>> {
+    let needed = match provider {
+        Provider::Scripted => "a script",
+        Provider::Command => "a command line",
+        Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => return Ok(()),
+    };
+    let kind = provider.name();
+    let remedy = match (program, provider) {
+        ("forklift", Provider::Scripted) => {
+            "use it for one run: forklift --provider scripted --script FILE".to_owned()
+        }
+        ("wf", _) => format!(
+            "choose another (opencode, codex, claude or pi), or name it in the profile that wf init writes: \
+             AGENT_IMPLEMENT={kind} and AGENT_IMPLEMENT_{}",
+            if provider == Provider::Scripted { "SCRIPT" } else { "CMD" }
+        ),
+        ("bot-bottle", _) => format!(
+            "write its manifest, with provider = \"{kind}\" and {}: bot-bottle agent new NAME",
+            if provider == Provider::Scripted { "script" } else { "command" }
+        ),
+        _ => "choose another: opencode, codex, claude or pi".to_owned(),
+    };
+    let message = format!(
+        "the agent '{name}' cannot be the default: it needs {needed}, which init does not ask for"
+    );
+    Err(Failure::usage(message).with_remedy(remedy))
+}
+
 fn read_answer<T, S: ExitStatus>(answer: Result<T, InquireError>) -> Result<T, Failure<S>> {
     answer.map_err(|error| match error {
         InquireError::OperationCanceled | InquireError::OperationInterrupted => {
@@ -105,14 +138,39 @@ fn read_answer<T, S: ExitStatus>(answer: Result<T, InquireError>) -> Result<T, F
     })
 }
 
-/// Asks for the default agent, its key and the forge's token, and writes what is new to the shared configuration.
-pub fn init_shared<S: ExitStatus>(
-    ui: &Ui,
+/// Answers about the default agent, its key and the forge's token: checked, and not yet written.
+#[derive(Debug)]
+pub struct SharedAnswers {
+    /// The default agent: a provider, or a name of the configuration.
+    pub agent: String,
+    /// Options of that agent, by the configuration that is to be written.
+    pub options: AgentOptions,
+    edit: ConfigEdit,
+}
+
+impl SharedAnswers {
+    /// Writes what is new to the shared configuration, and prints what the agent still needs.
+    pub fn write<S: ExitStatus>(&self, ui: &Ui, agents: &Path) -> Result<(), Failure<S>> {
+        let is_changed = self.edit.write().or_exit(S::USAGE)?;
+        let how = if is_changed { "written to" } else { "unchanged in" };
+        ui.result("agent", &format!("{}, {how} {}", self.agent, self.edit.path.display()));
+        let config = Config::load().or_exit(S::USAGE)?;
+        let candidates = observe_candidates(&config, agents, |_| {});
+        let chosen = candidates.iter().find(|it| it.name == self.agent);
+        if let Some(missing) = chosen.and_then(AgentCandidate::missing) {
+            ui.result("next", &missing);
+        }
+        Ok(())
+    }
+}
+
+/// Asks for the default agent, its key and the forge's token, and checks the answers. Writes nothing.
+pub fn ask_shared<S: ExitStatus>(
     program: &'static str,
     args: &InitArgs,
     asker: InitAsker,
     (agents, forge): (&Path, Option<&str>),
-) -> Result<(), Failure<S>> {
+) -> Result<SharedAnswers, Failure<S>> {
     let config = Config::load().or_exit(S::USAGE)?;
     let name = ask_agent(&config, args, asker, agents)?;
     let entry = config.agents.get(&name).cloned().unwrap_or_default();
@@ -135,18 +193,9 @@ pub fn init_shared<S: ExitStatus>(
     }
     let list: Vec<(&str, Option<&str>)> =
         changes.iter().map(|(key, value)| (key.as_str(), Some(value.as_str()))).collect();
-    let is_changed = set_values(program, &list).or_exit(S::USAGE)?;
-    let path = crate::config::path_of_user().or_exit(S::USAGE)?;
-    let how = if is_changed { "written to" } else { "unchanged in" };
-    ui.result("agent", &format!("{name}, {how} {}", path.display()));
-    let config = Config::load().or_exit(S::USAGE)?;
-    let candidates = observe_candidates(&config, agents, |_| {});
-    if let Some(missing) =
-        candidates.iter().find(|it| it.name == name).and_then(AgentCandidate::missing)
-    {
-        ui.result("next", &missing);
-    }
-    Ok(())
+    let edit = ConfigEdit::prepare(program, &list).or_exit(S::USAGE)?;
+    let options = edit.config.agent_options(&name).or_exit(S::USAGE)?;
+    Ok(SharedAnswers { agent: name, options, edit })
 }
 
 /// The configured agent is the default, else one that is ready, else the first.

@@ -6,7 +6,7 @@
 //! - [`failure`]: an error with its exit status and its remedy.
 //! - [`runtime`]: the async runtime of a command, stopped by signals.
 //! - [`cli`]: flags and commands that every program has.
-//! - [`confirm`]: consent to delete.
+//! - [`confirm`]: consent to delete. [`progress`]: counts of fetches.
 //! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
 //! - [`agent_choice`]: the agent of a run where none is named.
 //! - [`agent_facts`]: model, duration, tokens and cost of an agent, in words.
@@ -30,6 +30,7 @@ pub mod identity;
 pub mod init;
 pub mod manual;
 pub mod price_list;
+pub mod progress;
 pub mod pull;
 pub mod runtime;
 pub mod start;
@@ -39,4 +40,4 @@ mod usage;
 
 pub use failure::{Failure, OrExit};
 pub use start::{Program, Role};
-pub use ui::Ui;
+pub use ui::{KeptOutput, Ui};

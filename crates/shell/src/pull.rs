@@ -51,12 +51,14 @@ pub async fn logged<T, S>(
 pub struct PullRenewal {
     pub title: String,
     pub body: String,
+    /// True for a draft, false for one that is ready; `None` leaves that to people.
+    pub draft: Option<bool>,
 }
 
 impl PullRenewal {
     /// The same text as for a new one.
     pub fn of(pull: &NewPull) -> Self {
-        Self { title: pull.title.clone(), body: pull.body.clone() }
+        Self { title: pull.title.clone(), body: pull.body.clone(), draft: None }
     }
 }
 
@@ -71,7 +73,10 @@ pub async fn open_pull(
         return forge.create_pull(pull).await;
     };
     match renew(&there) {
-        Some(edit) => forge.update_pull(there.number, &edit.title, &edit.body).await,
+        Some(edit) => {
+            let draft = edit.draft.unwrap_or(there.draft);
+            forge.update_pull(there.number, &edit.title, &edit.body, draft).await
+        }
         None => Ok(there),
     }
 }

@@ -82,7 +82,11 @@ fn run_command<C: Parser, T: Into<u8>, S: ExitStatus>(
         Ok(parsed) => parsed,
         Err(ended) => return ended,
     };
-    let ui = Ui::new(program, output(&parsed));
+    let output = output(&parsed);
+    let ui = Ui::new(program, output);
+    if output.verbose {
+        ui.be_verbose();
+    }
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         host::failpoint::hit("command");
         command(&ui, parsed)
@@ -150,7 +154,8 @@ fn show_usage<S: ExitStatus>(
     };
     if error.use_stderr() {
         let wrong = usage::describe(error, command, &arguments(program));
-        let ui = Ui::new(program, OutputArgs { json: asks_for_json(program), quiet: false });
+        let ui =
+            Ui::new(program, OutputArgs { json: asks_for_json(program), ..OutputArgs::default() });
         let failure =
             Failure::new(S::USAGE, &*wrong.message).with_remedy(format!("see: {}", wrong.help));
         ui.failure_document(&failure, &wrong.message);

@@ -2,7 +2,7 @@
 //! coloured only on a terminal, and JSON on request.
 
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
@@ -27,7 +27,7 @@ pub struct Ui {
     has_events: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Mode {
     Plain,
     Terminal {
@@ -38,6 +38,16 @@ enum Mode {
     Log(Arc<str>),
     /// Another part of the program owns the terminal.
     Mute,
+    /// The command runs for another program, which gets its output.
+    Kept(Arc<Mutex<KeptOutput>>),
+}
+
+/// Output of a command that runs for another program, redacted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KeptOutput {
+    pub documents: Vec<Value>,
+    /// Warnings and other messages outside of the result.
+    pub messages: Vec<String>,
 }
 
 /// Output besides the result.
@@ -69,6 +79,14 @@ impl Ui {
         Self { program, mode, volume, has_events }
     }
 
+    /// Reports settings that are not the default, and from now on every program that is started.
+    pub(crate) fn be_verbose(&self) {
+        host::trace::observe(|line| terminal::print_error(&escape_line(line)));
+        for line in crate::config::trace_settings() {
+            host::trace::line(|| line);
+        }
+    }
+
     /// Output of work inside a server: it goes to the log, with `subject` beside each line.
     pub fn log(subject: &str) -> Self {
         let program = &LOG;
@@ -92,6 +110,18 @@ impl Ui {
         Self { mode: Mode::Mute, volume: Volume::Errors, ..self.clone() }
     }
 
+    /// The same with all output kept, documents as for a script.
+    pub fn kept(&self) -> (Self, Arc<Mutex<KeptOutput>>) {
+        let kept = Arc::default();
+        let ui = Self { mode: Mode::Kept(Arc::clone(&kept)), ..self.clone() };
+        (ui, kept)
+    }
+
+    /// Strikes the known secrets out of a text.
+    pub fn redacted(text: &str) -> String {
+        terminal::redactor().redact(text).into_owned()
+    }
+
     /// The flags by which another call of the program prints as this one does.
     pub(crate) fn flags(&self) -> &'static [&'static str] {
         match (&self.mode, self.volume < Volume::Normal) {
@@ -102,14 +132,14 @@ impl Ui {
     }
 
     /// Words of the command line that was typed, after the program's own name.
-    pub(crate) fn command_line(&self) -> Vec<String> {
+    pub fn command_line(&self) -> Vec<String> {
         let words = crate::start::arguments(self.program).into_iter().skip(1);
         let words = words.map(|word| word.to_string_lossy().into_owned());
         [self.program.name.to_owned()].into_iter().chain(words).collect()
     }
 
     pub fn is_json(&self) -> bool {
-        self.mode == Mode::Json
+        matches!(self.mode, Mode::Json | Mode::Kept(_))
     }
 
     pub fn phase(&self, name: &str, message: &str) {
@@ -128,7 +158,7 @@ impl Ui {
     /// Shows progress that is worth a line: beside the spinner, as an event, or as a line where there is no spinner.
     pub fn progress_line(&self, kind: &str, message: &str) {
         self.progress(kind, message);
-        if self.mode == Mode::Plain {
+        if matches!(self.mode, Mode::Plain) {
             self.aside(&format!("  {}", escape_line(message)));
         }
     }
@@ -150,6 +180,7 @@ impl Ui {
             Mode::Log(subject) => {
                 tracing::warn!(target: "bot_bottle::ui", about = &**subject, "{}", escape_line(message));
             }
+            Mode::Kept(kept) => keep_message(kept, &line),
             _ if self.volume >= Volume::Warnings => terminal::print_error(&line),
             _ => {}
         }
@@ -205,9 +236,13 @@ impl Ui {
 
     /// Prints a text of several lines as it is, escaped: help, previews, an agent's output. Scripts get it too.
     pub fn page(&self, text: &str) {
-        if self.mode != Mode::Mute {
-            terminal::stop_spinner();
-            terminal::print(&escape_terminal(text));
+        match &self.mode {
+            Mode::Mute => {}
+            Mode::Kept(kept) => keep_message(kept, &escape_terminal(text)),
+            _ => {
+                terminal::stop_spinner();
+                terminal::print(&escape_terminal(text));
+            }
         }
     }
 
@@ -221,6 +256,10 @@ impl Ui {
     /// Prints a JSON document, with or without `--json`.
     pub fn json(&self, value: &impl Serialize) {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        if let Mode::Kept(kept) = &self.mode {
+            let document = serde_json::from_str(&Self::redacted(&text)).unwrap_or_default();
+            return lock_kept(kept).documents.push(document);
+        }
         terminal::print(&format!("{text}\n"));
     }
 
@@ -279,6 +318,7 @@ impl Ui {
             Mode::Log(subject) => {
                 tracing::info!(target: "bot_bottle::ui", about = &**subject, "{line}");
             }
+            Mode::Kept(kept) => keep_message(kept, line),
             Mode::Json if self.program.json == JsonOutput::Events => {}
             _ if self.volume < Volume::Normal => {}
             _ => terminal::print_error(line),
@@ -297,6 +337,14 @@ impl Ui {
             _ => word.to_owned(),
         }
     }
+}
+
+fn lock_kept(kept: &Mutex<KeptOutput>) -> std::sync::MutexGuard<'_, KeptOutput> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn keep_message(kept: &Mutex<KeptOutput>, message: &str) {
+    lock_kept(kept).messages.push(Ui::redacted(message));
 }
 
 impl Reporter for Ui {

@@ -30,12 +30,35 @@ pub enum DoneStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum ForgeCall {
-    ReadIssue { number: NonZeroU64 },
-    ReadPr { number: NonZeroU64 },
-    ReadComments { number: NonZeroU64, kind: Option<KindWord> },
-    PostComment { number: NonZeroU64, kind: Option<KindWord>, body: String },
-    UpdateDescription { number: NonZeroU64, kind: Option<KindWord>, body: String },
-    SignalDone { status: DoneStatus, summary: String },
+    ReadIssue {
+        number: NonZeroU64,
+    },
+    ReadPr {
+        number: NonZeroU64,
+    },
+    ReadComments {
+        number: NonZeroU64,
+        kind: Option<KindWord>,
+    },
+    PostComment {
+        number: NonZeroU64,
+        kind: Option<KindWord>,
+        body: String,
+        /// Remark of a review whose thread gets the comment.
+        reply_to: Option<NonZeroU64>,
+        /// True if that thread is resolved then.
+        #[serde(default)]
+        resolve: bool,
+    },
+    UpdateDescription {
+        number: NonZeroU64,
+        kind: Option<KindWord>,
+        body: String,
+    },
+    SignalDone {
+        status: DoneStatus,
+        summary: String,
+    },
 }
 
 /// Kind of a thread, which matters only where issues and pull requests are numbered apart.
@@ -78,7 +101,8 @@ impl ForgeMethod {
                 "Read the whole conversation on an issue or pull request, reviews included."
             }
             Self::PostComment => {
-                "Post a comment on the assigned issue or its pull request. Others are refused."
+                "Post a comment on the assigned issue or its pull request. Others are refused. With reply_to it answers a \
+                 remark of a review in its thread, and resolve closes that thread."
             }
             Self::UpdateDescription => {
                 "Replace the body of the assigned issue or its pull request. Others are refused."
@@ -104,7 +128,18 @@ impl ForgeMethod {
         let (fields, required) = match self {
             Self::ReadIssue | Self::ReadPr => (json!({ "number": number }), json!(["number"])),
             Self::ReadComments => (json!({ "number": number, "kind": kind }), json!(["number"])),
-            Self::PostComment | Self::UpdateDescription => {
+            Self::PostComment => {
+                let remark = json!({
+                    "type": "integer", "minimum": 1,
+                    "description": "number of a remark on a line of the pull request, to answer in its thread",
+                });
+                let resolve = json!({ "type": "boolean", "description": "with reply_to: resolve the thread" });
+                let fields = json!({
+                    "number": number, "kind": kind, "body": body, "reply_to": remark, "resolve": resolve,
+                });
+                (fields, json!(["number", "body"]))
+            }
+            Self::UpdateDescription => {
                 (json!({ "number": number, "kind": kind, "body": body }), json!(["number", "body"]))
             }
             Self::SignalDone => {
@@ -165,8 +200,17 @@ mod tests {
     fn parameters_are_read_strictly() {
         let comment = json!({ "number": 3, "body": "hello" });
         let number = NonZeroU64::new(3).unwrap();
-        let expected = ForgeCall::PostComment { number, kind: None, body: "hello".to_owned() };
-        assert_eq!(ForgeCall::parse(ForgeMethod::PostComment, comment), Ok(expected));
+        let body = "hello".to_owned();
+        let expected =
+            ForgeCall::PostComment { number, kind: None, body, reply_to: None, resolve: false };
+        assert_eq!(ForgeCall::parse(ForgeMethod::PostComment, comment), Ok(expected.clone()));
+        let reply = json!({ "number": 3, "body": "hello", "reply_to": 9, "resolve": true });
+        let ForgeCall::PostComment { body, .. } = expected else { panic!("a comment") };
+        let reply_to = NonZeroU64::new(9);
+        let expected = ForgeCall::PostComment { number, kind: None, body, reply_to, resolve: true };
+        assert_eq!(ForgeCall::parse(ForgeMethod::PostComment, reply), Ok(expected));
+        let odd = json!({ "number": 3, "body": "x", "reply_to": "all" });
+        refuse(ForgeMethod::PostComment, odd, "invalid type");
         refuse(
             ForgeMethod::ReadIssue,
             json!({ "number": 3, "repo": "other" }),

@@ -199,7 +199,21 @@ impl Dispatcher {
                 let read = self.forge.read_comments(number.get(), kind.map(Into::into)).await;
                 self.after_read(name, number, &format!("comments on #{number}"), read)
             }
-            ForgeCall::PostComment { number, kind, body } => {
+            ForgeCall::PostComment { number, kind, body, reply_to: Some(remark), resolve } => {
+                let thread = self.forge.choose_thread(number.get(), kind.map(Into::into));
+                let what = format!("answer remark {remark} on");
+                self.intend(name, thread, &what)?;
+                let done = self.forge.post_reply(thread, remark.get(), &body, resolve).await;
+                let words = match &done {
+                    Ok(WriteOutcome::Done(answered)) if answered.resolved => {
+                        format!("answered remark {remark} and resolved its thread on")
+                    }
+                    _ => format!("answered remark {remark} on"),
+                };
+                let failed = format!("answer to remark {remark} on");
+                self.after_write(name, thread, (&words, &failed), done)
+            }
+            ForgeCall::PostComment { number, kind, body, reply_to: None, .. } => {
                 let thread = self.forge.choose_thread(number.get(), kind.map(Into::into));
                 self.intend(name, thread, "post comment to")?;
                 let done = self.forge.post_comment(thread, &body).await;
@@ -389,7 +403,8 @@ struct CallAim {
 
 impl CallAim {
     /// Names of all parameters.
-    const KNOWN: [&'static str; 5] = ["number", "kind", "body", "status", "summary"];
+    const KNOWN: [&'static str; 7] =
+        ["number", "kind", "body", "status", "summary", "reply_to", "resolve"];
 
     fn of(params: &Value) -> Self {
         let number =

@@ -7,8 +7,10 @@
 //! - [`fake_forge`] forges of every kind that keep a repository in memory and fail on demand
 //! - [`shell_promises`] what the three programs promise alike on a command line
 //! - [`refusal`] wrong command lines in one table
+//! - [`slow_remote`] a remote whose pack comes in two parts
 //! - [`demo`] the demo of a program, and its folder
 //! - [`container`] a real container engine, and what the three programs promise alike on it
+//! - [`browser`] a real Chromium to look at pages with
 //! - [`screen`] a terminal to look at and to type into
 //! - [`tree`] whole trees, and whether something is hidden in them
 //! - [`part`] tests that need a program or an engine say so by name
@@ -16,6 +18,8 @@
 //! Everything here panics when it fails: a fixture that could not be built is a failed test.
 
 pub mod abuse;
+pub mod browser;
+pub mod connect_proxy;
 pub mod container;
 pub mod demo;
 pub mod fake_forge;
@@ -29,6 +33,7 @@ pub mod refusal;
 pub mod repo;
 pub mod screen;
 pub mod shell_promises;
+pub mod slow_remote;
 pub mod tree;
 pub mod wait;
 

@@ -9,11 +9,12 @@ use shell::config::{ConfigCommand, cmd_config};
 use crate::PROGRAM;
 use crate::commands::complete::{run_names, workstream_ids};
 use crate::commands::{
-    self, App, clarify, close, conflicts, delete, demo, diff, docs, doctor, init, interview, list,
-    log, merge, new, open, plan, project, prune, refresh, reset, run as run_command, show, skip,
-    status, switch, uat, update, verdict, watch,
+    self, App, attach, clarify, close, conflicts, delete, demo, diff, docs, doctor, init,
+    interview, list, log, mcp, merge, new, open, plan, pr, project, prune, refresh, reset, review,
+    run as run_command, serve, show, skip, stats, status, story, switch, uat, update, verdict,
+    watch,
 };
-use crate::exit::{Outcome, WfExit};
+use crate::exit::{Failure, Outcome, WfExit};
 
 /// Take planned work through implement, test, review and acceptance
 ///
@@ -53,7 +54,7 @@ pub(crate) struct RunArg {
 }
 
 #[derive(Debug, Subcommand)]
-enum WfCommand {
+pub(crate) enum WfCommand {
     Init(init::WfInitArgs),
     Interview(Box<interview::InterviewArgs>),
     /// Register, list and show projects
@@ -61,6 +62,9 @@ enum WfCommand {
     Project(project::ProjectCommand),
     List(list::ListArgs),
     New(new::NewArgs),
+    /// Stories of the product: list, write, show, and start a workstream for one
+    #[command(subcommand)]
+    Story(story::StoryCommand),
     /// Show a workstream: fields, plan, blockers, last run
     Status(Which),
     Use(switch::UseArgs),
@@ -68,13 +72,18 @@ enum WfCommand {
     Conflicts(conflicts::ConflictsArgs),
     Update(update::UpdateArgs),
     Run(run_command::RunCycleArgs),
+    Attach(attach::BackgroundArgs),
     Plan(plan::PlanArgs),
     /// Record that you approve the last micro-commit
     Approve(Which),
     Reject(verdict::RejectArgs),
     Skip(skip::SkipArgs),
     Reset(reset::ResetArgs),
+    Review(review::BranchReviewArgs),
     Merge(merge::MergeArgs),
+    /// The pull request of a workstream
+    #[command(subcommand)]
+    Pr(pr::PrCommand),
     Close(close::CloseArgs),
     Open(open::OpenArgs),
     Delete(delete::DeleteArgs),
@@ -91,9 +100,12 @@ enum WfCommand {
     Show(RunArg),
     Log(log::RunHistoryArgs),
     Diff(diff::DiffArgs),
+    Stats(stats::StatsArgs),
     Prune(prune::PruneCopiesArgs),
     /// Watch all workstreams; answer, approve and reject on one screen
     Watch,
+    Serve(serve::BoardServeArgs),
+    Mcp(mcp::McpArgs),
     /// Check the machine and the project
     Doctor,
     Demo(demo::WfDemoArgs),
@@ -109,25 +121,29 @@ pub(crate) fn dispatch(ui: &Ui, cli: WfCli) -> Outcome {
     shell::runtime::block_on(execute(&app, cli.command))
 }
 
-async fn execute(app: &App, command: WfCommand) -> Outcome {
+pub(crate) async fn execute(app: &App, command: WfCommand) -> Outcome {
     match command {
         WfCommand::Init(args) => init::cmd_init(app, &args).await,
         WfCommand::Interview(args) => interview::cmd_interview(app, &args).await,
         WfCommand::Project(command) => project::cmd_project(app, &command).await,
         WfCommand::List(args) => list::cmd_list(app, &args),
         WfCommand::New(args) => new::cmd_new(app, &args).await,
+        WfCommand::Story(command) => story::cmd_story(app, &command).await,
         WfCommand::Status(which) => status::cmd_status(app, &which),
         WfCommand::Use(args) => switch::cmd_use(app, &args),
         WfCommand::Refresh(args) => refresh::cmd_refresh(app, &args).await,
         WfCommand::Conflicts(args) => conflicts::cmd_conflicts(app, &args).await,
         WfCommand::Update(args) => update::cmd_update(app, &args).await,
         WfCommand::Run(args) => run_command::cmd_run(app, &args).await,
+        WfCommand::Attach(args) => attach::cmd_attach(app, &args).await,
         WfCommand::Plan(args) => plan::cmd_plan(app, &args).await,
         WfCommand::Approve(which) => verdict::cmd_approve(app, &which).await,
         WfCommand::Reject(args) => verdict::cmd_reject(app, &args).await,
         WfCommand::Skip(args) => skip::cmd_skip(app, &args).await,
         WfCommand::Reset(args) => reset::cmd_reset(app, &args).await,
+        WfCommand::Review(args) => review::cmd_review(app, &args).await,
         WfCommand::Merge(args) => merge::cmd_merge(app, &args).await,
+        WfCommand::Pr(command) => pr::cmd_pr(app, &command).await,
         WfCommand::Close(args) => close::cmd_close(app, &args).await,
         WfCommand::Open(args) => open::cmd_open(app, &args).await,
         WfCommand::Delete(args) => delete::cmd_delete(app, &args).await,
@@ -136,9 +152,12 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
         WfCommand::Docs(command) => docs::cmd_docs(app, &command).await,
         WfCommand::Show(run) => show::cmd_show(app, &run),
         WfCommand::Log(args) => log::cmd_log(app, &args),
+        WfCommand::Stats(args) => stats::cmd_stats(app, &args),
         WfCommand::Diff(args) => diff::cmd_diff(app, &args).await,
         WfCommand::Prune(args) => prune::cmd_prune(app, &args).await,
         WfCommand::Watch => watch::cmd_watch(app).await,
+        WfCommand::Serve(args) => serve::cmd_serve(app, &args).await,
+        WfCommand::Mcp(_) => mcp::cmd_mcp(app).await,
         WfCommand::Doctor => doctor::cmd_doctor(app).await,
         WfCommand::Demo(args) => demo::cmd_demo(app, &args).await,
         WfCommand::Config(command) => {
@@ -148,6 +167,38 @@ async fn execute(app: &App, command: WfCommand) -> Outcome {
             cmd_completions(&app.ui, &PROGRAM, &args).map(|()| WfExit::Success)
         }
         WfCommand::Man => cmd_man(&app.ui, &PROGRAM, WfCli::command()).map(|()| WfExit::Success),
+    }
+}
+
+/// Parses the words of a command for a program that calls it without a process of its own.
+pub(crate) fn parse_words(words: &[String]) -> Result<WfCommand, String> {
+    let line = std::iter::once("wf").chain(words.iter().map(String::as_str));
+    let parsed = WfCli::try_parse_from(line).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        first.strip_prefix("error: ").unwrap_or(first).to_owned()
+    })?;
+    Ok(parsed.command)
+}
+
+/// Runs the command of a background run, as its own process would. Returns its exit status.
+pub(crate) fn run_words(words: &[String]) -> u8 {
+    let line = std::iter::once("wf").chain(words.iter().map(String::as_str));
+    let cli = match WfCli::try_parse_from(line) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let ui = Ui::new(&PROGRAM, OutputArgs { json: false, quiet: false, verbose: false });
+            ui.failure(&Failure::usage(error.to_string()));
+            return WfExit::Config.code();
+        }
+    };
+    let ui = Ui::new(&PROGRAM, cli.output);
+    match dispatch(&ui, cli) {
+        Ok(status) => status.code(),
+        Err(failure) => {
+            ui.failure(&failure);
+            failure.status.code()
+        }
     }
 }
 

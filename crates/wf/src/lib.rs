@@ -16,10 +16,16 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use shell::manual::Manual;
-use shell::start::{JsonOutput, Program};
+use shell::start::{JsonOutput, Program, Role};
 
 static PROGRAM: Program =
     Program { name: "wf", label_width: 14, json: JsonOutput::Documents, manual: &manual::MANUAL };
+
+/// A run in the background, in a process and a session of its own.
+const BACKGROUND: Role = Role {
+    word: flow::background::BACKGROUND_WORD,
+    run: |path| flow::background::play_background(path, cli::run_words),
+};
 
 /// The parts of the manual that the command line does not have.
 pub fn manual() -> &'static Manual {
@@ -32,5 +38,5 @@ pub fn command() -> clap::Command {
 }
 
 pub fn main() -> ExitCode {
-    shell::start::start(&PROGRAM, &[], |cli: &cli::WfCli| cli.output, cli::dispatch)
+    shell::start::start(&PROGRAM, &[BACKGROUND], |cli: &cli::WfCli| cli.output, cli::dispatch)
 }

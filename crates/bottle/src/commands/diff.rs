@@ -7,6 +7,7 @@ use model::id::BranchName;
 use serde_json::json;
 use shell::Ui;
 
+use super::bottle_name::BottleNameArgs;
 use super::complete::bottle_names;
 use super::with_home;
 use crate::exit::{OrExit, Outcome, SUCCESS};
@@ -15,9 +16,8 @@ use crate::flow::take_out::{BottleWork, Unsound};
 /// Show what a bottle has changed, as a patch
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The bottle
-    #[arg(add = ArgValueCandidates::new(bottle_names))]
-    slug: String,
+    #[command(flatten)]
+    name: BottleNameArgs,
 }
 
 /// Put the changes of a bottle into the files of your checkout, uncommitted
@@ -53,12 +53,12 @@ pub(crate) struct CheckoutArgs {
 
 pub(crate) fn cmd_diff(ui: &Ui, args: &DiffArgs) -> Outcome {
     with_home(ui, async |context| {
-        let work = BottleWork::find(context.home, &args.slug).await?;
+        let slug = args.name.find(ui, context.home)?;
+        let work = BottleWork::find(context.home, &slug).await?;
         let patch = work.patch().await?;
         let patch = String::from_utf8_lossy(&patch);
         if ui.is_json() {
-            let fields =
-                json!({"slug": args.slug, "base": work.base, "tip": work.tip, "diff": patch});
+            let fields = json!({"slug": slug, "base": work.base, "tip": work.tip, "diff": patch});
             ui.event("diff", &fields);
         } else {
             ui.page(&patch);

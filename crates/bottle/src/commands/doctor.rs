@@ -49,11 +49,15 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     findings.extend(find_serve_file(args, &home).map(|path| check_serve_file(&path)));
     show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
-    let alone = "not found; the built-in scan runs alone";
-    ui.result("gitleaks", gitleaks.as_deref().unwrap_or(alone));
+    let alone = "ok   not found; the built-in scan runs alone".to_owned();
+    ui.result("gitleaks", &gitleaks.as_ref().map_or(alone, |path| format!("ok   {path}")));
     let (agents, bottles) = (home.names(ManifestKind::Agents)?, home.names(ManifestKind::Bottles)?);
-    ui.result("agents", &agents.join(", "));
-    ui.result("bottles", &bottles.join(", "));
+    let listed = |names: &[String], new: &str| match names {
+        [] => format!("ok   none yet; write one with: {new}"),
+        names => format!("ok   {}", names.join(", ")),
+    };
+    ui.result("agents", &listed(&agents, "bot-bottle agent new NAME"));
+    ui.result("bottles", &listed(&bottles, "bot-bottle bottle new NAME"));
     show_findings(ui, &forge);
     let checks = [findings.as_slice(), forge.as_slice()].concat();
     ui.event(

@@ -3,10 +3,9 @@
 use clap::Args;
 use model::exit::BottleExit;
 use shell::Ui;
-use shell::config::Config;
-use shell::init::{InitArgs, InitAsker, init_shared};
+use shell::init::{InitArgs, InitAsker, ask_shared};
 
-use crate::exit::{OrExit, OrGeneral, Outcome, SUCCESS};
+use crate::exit::{OrGeneral, Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
 use crate::rules::agent_manifest::render_template;
 
@@ -32,15 +31,18 @@ pub(crate) fn cmd_init(ui: &Ui, args: &BottleInitArgs) -> Outcome {
     let home = Home::from_env()?;
     let asker = InitAsker::new("bot-bottle", &args.shared)?;
     let to = (home.programs.as_path(), args.forge.as_deref());
-    init_shared::<BottleExit>(ui, "bot-bottle", &args.shared, asker, to)?;
-    let shared = Config::load().or_exit(BottleExit::Usage)?;
-    let agent = shared.agent.clone().unwrap_or_default();
-    let name = args.manifest.clone().unwrap_or_else(|| agent.clone());
-    let path = home.manifest(ManifestKind::Agents, &name)?;
+    // A manifest's name that cannot be is refused before anything is asked.
+    if let Some(name) = &args.manifest {
+        home.manifest(ManifestKind::Agents, name)?;
+    }
+    let answers = ask_shared::<BottleExit>("bot-bottle", &args.shared, asker, to)?;
+    let name = args.manifest.as_ref().unwrap_or(&answers.agent);
+    let path = home.manifest(ManifestKind::Agents, name)?;
+    answers.write::<BottleExit>(ui, &home.programs)?;
     if path.exists() {
         ui.result("manifest", &format!("{} is there and stays as it is", path.display()));
     } else {
-        let options = shared.agent_options(&agent).or_exit(BottleExit::Usage)?;
+        let options = &answers.options;
         let text = render_template(options.provider, options.model.as_deref());
         std::fs::create_dir_all(home.manifest_dir(ManifestKind::Agents)).or_general()?;
         host::file::write_atomic(&path, text.as_bytes(), 0o600).or_general()?;

@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+mod bottle_name;
 pub(crate) mod complete;
 pub(crate) mod demo;
 pub(crate) mod destroy;
@@ -42,7 +43,8 @@ pub(crate) fn with_home<T>(
     let home = Home::from_env()?;
     block_on(async {
         let (cancel, transient) = (cancel_on_signals().or_general()?, TransientFailure::Close);
-        work(RunContext { ui, home: &home, cancel: &cancel, transient }).await
+        let public_url = None;
+        work(RunContext { ui, home: &home, cancel: &cancel, transient, public_url }).await
     })
 }
 

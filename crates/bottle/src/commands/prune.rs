@@ -128,9 +128,16 @@ fn age_of(time: Timestamp) -> SignedDuration {
 async fn state_of(record: &Record, run: &BottleRunRecord) -> OldBottleState {
     let is_sent = run.publication.as_ref().is_some_and(Publication::is_published);
     let is_whole = match &run.verdict {
-        Some(Verdict::Publish | Verdict::Nothing | Verdict::SetupFailed { .. }) => true,
         Some(
-            Verdict::Unfinished { .. }
+            Verdict::Publish
+            | Verdict::Draft { .. }
+            | Verdict::Nothing
+            | Verdict::SetupFailed { .. },
+        ) => true,
+        Some(
+            Verdict::Planned
+            | Verdict::Unfinished { .. }
+            | Verdict::CheckFailed { .. }
             | Verdict::Refused { .. }
             | Verdict::NotRehydrated { .. }
             | Verdict::Infra { .. },

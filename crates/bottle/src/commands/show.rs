@@ -1,12 +1,11 @@
 //! `bot-bottle show`: one bottle and its newest run, with what is known about them.
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_facts::{AgentFacts, render_duration};
 
-use super::complete::bottle_names;
+use super::bottle_name::BottleNameArgs;
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
@@ -16,14 +15,14 @@ use crate::flow::show::show_end;
 /// Show a bottle and its newest run: agent, model, tokens, cost, times, result
 #[derive(Debug, Args)]
 pub(crate) struct ShowBottleArgs {
-    /// The bottle
-    #[arg(add = ArgValueCandidates::new(bottle_names))]
-    slug: String,
+    #[command(flatten)]
+    name: BottleNameArgs,
 }
 
 /// Shows them; as JSON, the bottle's record and the run's.
 pub(crate) fn cmd_show(ui: &Ui, args: &ShowBottleArgs) -> Outcome {
-    let (bottle, record) = Bottle::open(&Home::from_env()?, &args.slug)?;
+    let home = Home::from_env()?;
+    let (bottle, record) = Bottle::open(&home, &args.name.find(ui, &home)?)?;
     let last = bottle.last_run(&record)?;
     let meta = last.as_ref().map(load_run).transpose()?;
     if ui.is_json() {

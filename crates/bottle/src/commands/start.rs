@@ -130,5 +130,5 @@ fn read_request(
             (prompt.map(read_prompt).transpose()?.unwrap_or_default(), Some(terminal))
         }
     };
-    Ok(PromptRequest { prompt, terminal, backend, claim: None })
+    Ok(PromptRequest { prompt, terminal, backend, ..PromptRequest::default() })
 }

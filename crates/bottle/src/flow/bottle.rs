@@ -12,12 +12,13 @@ use jiff::Timestamp;
 use model::exit::BottleExit;
 use model::id::{BoxName, BranchName, RunId, Sha, Slug};
 pub(crate) use orchestrator_db::BottleState;
-use orchestrator_db::IssueText;
+use orchestrator_db::{IssueText, WakeCause};
 use run_store::run_dir::{self, RunDir};
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 
 use super::home::Home;
+use super::merged_branch::BranchRemoval;
 use super::observe::{Base, Source};
 use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::forge_env::ForgeEnv;
@@ -71,6 +72,48 @@ pub(crate) struct Record {
     /// Model that a member chose in place of the manifest's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
+    /// Plan before the work; `None` if none is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) plan: Option<PlanStage>,
+    /// Runs that a forge caused and no person, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) wakeups: Vec<Wakeup>,
+    /// Commit of the branch that the workspace lacks, because the host merged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) host_merge: Option<Sha>,
+    /// End of the branch at origin, once its pull request is merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) branch_removal: Option<BranchRemoval>,
+    /// Commit that was found to merge cleanly, and when: the forge may take a while to see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) merges_cleanly: Option<(String, Timestamp)>,
+}
+
+/// Plan before the work on an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "stage", rename_all = "kebab-case")]
+pub(crate) enum PlanStage {
+    Wanted,
+    /// It is a comment on the issue.
+    Proposed {
+        comment: u64,
+    },
+    Approved {
+        by: String,
+    },
+}
+
+/// Run of a bottle that a forge caused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wakeup {
+    pub(crate) cause: WakeCause,
+    /// The newest commit of the pull request before it.
+    pub(crate) head: String,
+    pub(crate) pull: Option<u64>,
+    pub(crate) at: Timestamp,
+    /// True if the host needed no agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) alone: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -116,6 +159,11 @@ pub(crate) struct Session {
 pub(crate) type NamedBottle = (String, Result<(Bottle, Record), Failure>);
 
 impl Record {
+    /// True if the next run writes a plan and does no work.
+    pub(crate) fn is_planning(&self) -> bool {
+        matches!(self.plan, Some(PlanStage::Wanted | PlanStage::Proposed { .. }))
+    }
+
     pub(crate) fn new(
         bottle: &Bottle,
         source: &Source,
@@ -149,6 +197,11 @@ impl Record {
             seen_comments: BTreeSet::new(),
             text: None,
             model: None,
+            plan: None,
+            wakeups: Vec::new(),
+            host_merge: None,
+            branch_removal: None,
+            merges_cleanly: None,
         })
     }
 }
@@ -241,6 +294,20 @@ impl Bottle {
 
     pub(crate) fn last_run(&self, record: &Record) -> Result<Option<RunDir>, Failure> {
         record.runs.last().map(|run| self.run(run)).transpose()
+    }
+
+    /// Removes the directories of runs that a killed process made and did not write down: nothing ran in them. The caller
+    /// holds the lock.
+    pub(crate) fn remove_unrecorded_runs(&self, record: &Record) -> Result<(), Failure> {
+        let Some(entries) = if_found(fs::read_dir(self.runs()))? else { return Ok(()) };
+        for entry in entries {
+            let entry = entry.or_general()?;
+            let is_recorded = record.runs.iter().any(|run| entry.file_name() == run.as_str());
+            if !is_recorded {
+                host::file::remove_tree_safely(&entry.path()).or_general()?;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn save(&self, record: &Record) -> Result<(), Failure> {

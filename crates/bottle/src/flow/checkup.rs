@@ -103,7 +103,8 @@ async fn check_receiver(url: &str) -> Finding {
     match probe(url).await {
         Ok(server) => Finding::good("receiver", format!("{server} answers, seen from here")),
         Err(why) => {
-            Finding::odd("receiver", format!("{why}, seen from here; is bot-bottle serve running?"))
+            // A forge does not repeat deliveries, so each one is lost until a sweep finds its issue.
+            Finding::bad("receiver", format!("{why}, seen from here; is bot-bottle serve running?"))
         }
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) home: &'a Home,
     pub(crate) cancel: &'a Cancel,
     pub(crate) transient: TransientFailure,
+    /// Address of the page that people open, if there is one.
+    pub(crate) public_url: Option<&'a str>,
 }
 
 /// Handling of a good result that cannot be published now, because a forge is down.

@@ -102,7 +102,8 @@ pub(crate) async fn destroy(
 fn refuse_loss(bottle: &Bottle, record: &Record, slug: &str) -> Result<(), Failure> {
     let Some(dir) = bottle.last_run(record)? else { return Ok(()) };
     let meta = load_run(&dir)?;
-    let lost = meta.import_refused.is_some() || meta.agent_box.is_none();
+    let has_agent = meta.merged_alone.is_none();
+    let lost = has_agent && (meta.import_refused.is_some() || meta.agent_box.is_none());
     match lost && meta.setup.is_none() {
         true => Err(Failure::new(
             BottleExit::NotFound,

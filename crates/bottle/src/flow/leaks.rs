@@ -72,7 +72,7 @@ pub(crate) async fn scan_outgoing(
 }
 
 /// Gathers each commit by itself, because history is published with its detours; merges against both sides, because the
-/// lines of either side are not new; binary files; and every message.
+/// lines of either side are not new; names and binary files; and every header and message.
 async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgoing, Failure> {
     let known = [pins.start.clone(), pins.base.clone()];
     let commits = repo.new_commits(tip, &known, COMMITS_MAX + 1).await.or_general()?;
@@ -101,16 +101,21 @@ async fn gather(repo: &SealedRepo, pins: &BottlePins, tip: &Sha) -> Result<Outgo
         let (ours, theirs) = (added_lines(&ours.bytes), added_lines(&theirs.bytes));
         outgoing.add(merge.short(), ours.intersection(&theirs).cloned());
     }
-    add_binaries(repo, &commits, &mut outgoing).await?;
+    add_entries(repo, &commits, &mut outgoing).await?;
     for commit in &commits {
-        let parts = repo.commit_parts(&commit.sha).await.or_general()?;
-        outgoing.add_text(&format!("{} message", commit.sha.short()), &parts.message);
+        // Headers too: git accepts any, and no patch shows them.
+        let bytes = repo.commit_bytes(&commit.sha).await.or_general()?;
+        let end = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
+        let (headers, message) = bytes.split_at(end);
+        outgoing.add_text(&format!("{} header", commit.sha.short()), headers);
+        outgoing.add_text(&format!("{} message", commit.sha.short()), message);
     }
     Ok(outgoing)
 }
 
-/// Adds files with a zero byte: git shows no lines of them, so that byte would hide a secret from every patch.
-async fn add_binaries(
+/// Adds the names of files, and files with a zero byte: git shows no lines of them, so that byte would hide a secret from
+/// every patch.
+async fn add_entries(
     repo: &SealedRepo,
     commits: &[CommitFacts],
     outgoing: &mut Outgoing,
@@ -119,6 +124,9 @@ async fn add_binaries(
     for commit in commits {
         for parent in &commit.parents {
             let entries = repo.changed_entries(parent, &commit.sha).await.or_general()?;
+            let place = format!("{} name", commit.sha.short());
+            let made = entries.iter().filter(|entry| entry.new_mode != 0);
+            outgoing.add(&place, made.map(|entry| entry.path.clone()));
             let files = entries.into_iter().filter(|entry| entry.new_mode != MODE_GITLINK);
             let blobs = files.filter_map(|entry| entry.new);
             places.extend(blobs.map(|blob| (blob, commit.sha.short().to_owned())));

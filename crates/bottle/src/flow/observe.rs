@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::workspace::AGENT_IDENTITY;
-use host::git::{GitError, GitIdentity, UserEnv, UserRepo};
+use host::git::{FetchProgress, GitError, GitIdentity, PushUrls, UserEnv, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::exit::BottleExit;
 use model::id::{BranchName, RemoteName, Sha};
 use shell::Ui;
+use shell::progress::while_fetching;
 
 use super::access::ForgeAccess;
 use super::bottle::{BaseSource, Record};
@@ -22,8 +23,8 @@ const FETCH_LIMIT: Duration = Duration::from_secs(300);
 pub(crate) struct Source {
     pub(crate) repo: UserRepo,
     pub(crate) root: PathBuf,
-    /// Address that its branch is pushed to; a bottle without a forge needs none.
-    url: Option<String>,
+    /// Addresses that its branch is pushed to; a bottle without a forge needs none.
+    urls: Option<PushUrls>,
     origin: RemoteName,
 }
 
@@ -71,25 +72,27 @@ impl Source {
             other => other.or_general()?,
         };
         let origin = RemoteName::parse("origin").or_exit(BottleExit::Internal)?;
-        let url = repo.push_url(&origin).await.or_general()?;
-        if access.is_some() && url.is_none() {
+        let urls = repo.push_urls(&origin).await.or_general()?;
+        if access.is_some() && urls.is_none() {
             return Err(no_origin());
         }
         let root = repo.toplevel().unwrap_or(repo.common_dir()).to_path_buf();
-        Ok(Self { repo, root, url, origin })
+        Ok(Self { repo, root, urls, origin })
     }
 
-    /// Address that its branch is pushed to.
-    pub(crate) fn push_url(&self) -> Result<&str, Failure> {
-        self.url.as_deref().ok_or_else(no_origin)
+    /// Addresses that its branch is pushed to.
+    pub(crate) fn push_urls(&self) -> Result<&PushUrls, Failure> {
+        self.urls.as_ref().ok_or_else(no_origin)
     }
 
     /// Brings the view of origin up to date.
     pub(crate) async fn fetch(&self, ui: &Ui, home: &Home) -> Result<(), Failure> {
-        self.push_url()?;
+        self.push_urls()?;
         ui.phase("observe", "fetching origin");
         let lock = lock_fetch(home, &self.repo).await?;
-        self.repo.fetch(&self.origin, FETCH_LIMIT).await.or_general()?;
+        let progress = FetchProgress::default();
+        let fetching = self.repo.fetch(&self.origin, FETCH_LIMIT, &progress);
+        while_fetching(ui, &[(self.origin.as_str(), &progress)], fetching).await.or_general()?;
         drop(lock);
         Ok(())
     }
@@ -216,7 +219,8 @@ impl Source {
             BaseSource::Origin => self.tip(&record.branch).await?,
             BaseSource::Branch | BaseSource::Commit => None,
         };
-        let branch_is_new = published.is_some() && published != record.published;
+        let is_merged = record.host_merge.is_some();
+        let branch_is_new = published.is_some() && (is_merged || published != record.published);
         Ok(BottlePins {
             branch: record.branch.clone(),
             base_branch: record.base_branch.clone(),

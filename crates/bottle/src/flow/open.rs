@@ -11,11 +11,12 @@ use guest::FORGE_PORT;
 use host::lock::FileLock;
 use model::exit::BottleExit;
 use model::id::{ProjectName, RunId};
-use orchestrator_db::{BottleStep, IssueText};
+use orchestrator_db::{BottleStep, IssueText, WakeCause};
 use run_store::run_dir::RunDir;
 
 use super::access::ForgeAccess;
-use super::bottle::{BaseSource, Bottle, BottleState, Record, WorkspaceState};
+use super::bottle::{BaseSource, Bottle, BottleState, PlanStage, Record, Wakeup, WorkspaceState};
+use super::check::repair_prompt;
 use super::context::RunContext;
 use super::issue_row::{self, issue_key, open_store};
 use super::mounts::check_mounts;
@@ -30,8 +31,10 @@ use super::thread::{
 };
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
+use crate::rules::plan_text::plan_task;
 use crate::rules::prompt::{BottlePrompt, BranchChanges, ForgePart, render_prompt};
 use crate::rules::session::session_of;
+use crate::rules::target::parse_labels;
 
 /// Variable with the id of the forge's delivery that triggers a run.
 const DELIVERY_VARIABLE: &str = "FORGE_DELIVERY_ID";
@@ -56,6 +59,10 @@ pub(crate) struct PromptRequest {
     pub(crate) terminal: Option<TerminalPlan>,
     pub(crate) backend: Option<String>,
     pub(crate) claim: Option<RunClaim>,
+    /// Number of runs in a row, before this one, whose check failed.
+    pub(crate) check_round: u32,
+    /// Report of the forge that causes it, with the commit that it is about.
+    pub(crate) wake: Option<(WakeCause, String)>,
 }
 
 /// The orchestrator's claim on an issue.
@@ -65,12 +72,80 @@ pub(crate) struct RunClaim {
     pub(crate) trigger: Option<String>,
 }
 
-/// Starts a new bottle and runs one prompt in it. With `access` it is a forge run.
+/// Starts a new bottle and runs one prompt in it, and further ones while its check fails. With `access` it is a forge run.
 pub(crate) async fn start(
     context: RunContext<'_>,
     request: StartRequest,
     access: Option<ForgeAccess>,
 ) -> Outcome {
+    let next = NextRun::of(&request.run);
+    // Each run is a large future, and a worker's stack is small.
+    let (slug, status) = Box::pin(start_once(context, request, access.clone())).await?;
+    repair(context, &slug, next, access, status).await
+}
+
+/// Runs one more prompt in a frozen bottle, and further ones while its check fails.
+pub(crate) async fn resume(
+    context: RunContext<'_>,
+    slug: &str,
+    request: PromptRequest,
+    access: Option<ForgeAccess>,
+) -> Outcome {
+    let next = NextRun::of(&request);
+    let status = Box::pin(resume_once(context, slug, request, access.clone())).await?;
+    repair(context, slug, next, access, status).await
+}
+
+/// Part that all runs of one request share.
+pub(crate) struct NextRun {
+    pub(crate) backend: Option<String>,
+    pub(crate) claim: Option<RunClaim>,
+    /// A user at a terminal decides what is next.
+    pub(crate) at_terminal: bool,
+}
+
+impl NextRun {
+    fn of(request: &PromptRequest) -> Self {
+        let PromptRequest { backend, claim, terminal, .. } = request;
+        let (backend, claim) = (backend.clone(), claim.clone());
+        Self { backend, claim, at_terminal: terminal.is_some() }
+    }
+}
+
+/// Hands the output of a failing check to the agent, as long as it has rounds left. A process that was killed is followed by
+/// another one that continues here: the last run's record says what is next.
+pub(crate) async fn repair(
+    context: RunContext<'_>,
+    slug: &str,
+    next: NextRun,
+    access: Option<ForgeAccess>,
+    status: u8,
+) -> Outcome {
+    let mut status = status;
+    loop {
+        let (bottle, record) = Bottle::open(context.home, slug)?;
+        let Some(dir) = bottle.last_run(&record)?.filter(|_| !next.at_terminal) else { break };
+        let meta = load_run(&dir)?;
+        let Some(prompt) = repair_prompt(&meta) else { break };
+        context.ui.note("the check fails: the agent gets its output");
+        let request = PromptRequest {
+            prompt,
+            terminal: None,
+            backend: next.backend.clone(),
+            claim: next.claim.clone(),
+            check_round: meta.check_round + 1,
+            wake: None,
+        };
+        status = Box::pin(resume_once(context, slug, request, access.clone())).await?;
+    }
+    Ok(status)
+}
+
+async fn start_once(
+    context: RunContext<'_>,
+    request: StartRequest,
+    access: Option<ForgeAccess>,
+) -> Result<(String, u8), Failure> {
     let RunContext { ui, home, .. } = context;
     let StartRequest { agent, bottles, label, repo, base, run, text } = request;
     let manifest = home.load_agent(&agent)?;
@@ -107,6 +182,10 @@ pub(crate) async fn start(
     let mut record = Record::new(&bottle, &source, base, agent, bottles, resolved.choice.kind)?;
     record.forge = access.as_ref().map(|access| access.env.clone());
     record.pull = assignment.as_ref().and_then(|assignment| assignment.pull);
+    let is_labelled = assignment.as_ref().is_some_and(|it| parse_labels(&it.issue.labels).plan);
+    if access.is_some() && (is_labelled || resolved.manifest.plan) {
+        record.plan = Some(PlanStage::Wanted);
+    }
     if let Some(access) = &access
         && let Err(refused) = issue_row::insert(home, &access.env, &record)
     {
@@ -117,9 +196,10 @@ pub(crate) async fn start(
     bottle.save(&record)?;
     host::failpoint::hit("begun");
     let lock = bottle.take(Duration::ZERO).await?;
+    let slug = bottle.slug().to_string();
     let builder =
         RunBuilder { context, bottle, record, source, access, assignment, request: run, resolved };
-    builder.run(None, lock).await
+    Ok((slug, builder.run(None, lock).await?))
 }
 
 /// Bottles named by the user come first, then those of the issue's labels, then the manifest's.
@@ -137,7 +217,7 @@ fn choose_bottles(
 }
 
 /// Runs one more prompt in a frozen bottle: the same workspace, and the same conversation where the agent can.
-pub(crate) async fn resume(
+async fn resume_once(
     context: RunContext<'_>,
     slug: &str,
     request: PromptRequest,
@@ -237,10 +317,15 @@ impl RunBuilder<'_> {
         record.parent = parent;
         record.resumes_session = session.is_some();
         create::<BottleRun<'_>>(&dir, &record, &plan, &secrets).map_err(BottleRun::failure)?;
+        host::failpoint::hit("created");
         self.record.runs.push(dir.id().clone());
         if let Some(assignment) = &self.assignment {
             self.record.seen_comments.clone_from(&assignment.seen_comments);
             self.record.text = Some(assignment.text.clone());
+        }
+        if let Some((cause, head)) = self.request.wake.clone() {
+            let (pull, at) = (self.record.pull, host::clock::now());
+            self.record.wakeups.push(Wakeup { cause, head, pull, at, alone: false });
         }
         self.record.state = BottleState::Running;
         self.record.backend = record.backend;
@@ -248,9 +333,14 @@ impl RunBuilder<'_> {
         host::failpoint::hit("pinned");
         let Self { context, bottle, record, source, access, .. } = self;
         let run = BottleRun::open(context, bottle, record, dir, source, access)?;
-        let outcome = advance(run).await;
+        let outcome = Box::pin(advance(run)).await;
         drop(lock);
         outcome
+    }
+
+    /// True if this run writes a plan: only a forge has people who approve it.
+    fn is_planning(&self) -> bool {
+        self.access.is_some() && self.record.is_planning() && self.request.terminal.is_none()
     }
 
     /// Id of the conversation to resume, if the same agent had one.
@@ -272,9 +362,13 @@ impl RunBuilder<'_> {
             branch: pins.branch_is_new.then(|| BaseSource::Origin.name_of(&pins.branch)),
         };
         let forge = self.access.as_ref().zip(self.assignment.as_ref());
+        let task = match self.is_planning() {
+            true => plan_task(&self.request.prompt),
+            false => self.request.prompt.clone(),
+        };
         render_prompt(&BottlePrompt {
             manifest: if resumes_session { "" } else { &self.resolved.manifest.prompt },
-            task: &self.request.prompt,
+            task: &task,
             branch: pins.branch.as_str(),
             news,
             forge: forge.map(|(access, assignment)| ForgePart {
@@ -341,6 +435,11 @@ impl RunBuilder<'_> {
             done: None,
             watchdog: None,
             scans: Vec::new(),
+            check: None,
+            check_round: self.request.check_round,
+            planning: self.is_planning(),
+            wake: self.request.wake.as_ref().map(|(cause, _)| *cause),
+            merged_alone: None,
         };
         BottleRunRecord::new(dir.id().clone(), part)
     }

@@ -23,12 +23,13 @@ pub(crate) async fn recover(
     let RunContext { ui, home, .. } = context;
     sign_statements(ui, home);
     let (bottle, record) = Bottle::open(home, bottle.slug().as_str())?;
+    bottle.remove_unrecorded_runs(&record)?;
     let Some(dir) = bottle.last_run(&record)?.filter(|dir| !dir.is_closed()) else { return Ok(()) };
     let access = ForgeAccess::or_of_record(access, home, &record)?;
     ui.note(&format!("finishing {}, whose bot-bottle was ended", dir.id()));
     let source = Source::find(&record.repo, access.as_ref()).await?;
     let run = BottleRun::open(context, bottle, record, dir, source, access)?;
-    advance(run).await.map(drop)
+    Box::pin(advance(run)).await.map(drop)
 }
 
 /// Freezes a bottle in which nothing runs, whatever its record says after a failure or a kill. The caller

@@ -79,7 +79,7 @@ fn agent_options(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions
     options.key = key_location(manifest);
     if options.key.is_none() && options.url.is_none() {
         // The key of the shared configuration is for the server that it names.
-        (options.key, options.url) = (shared.key, shared.url);
+        (options.key, options.url, options.login) = (shared.key, shared.url, shared.login);
     }
     let spend = &manifest.spend;
     options.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };

@@ -175,11 +175,15 @@ impl Product for BottleRun<'_> {
     /// Makes the workspace of a new bottle, or brings new commits into that of a frozen one.
     async fn prepare(&mut self) -> Result<Phase, Failure> {
         if self.record.workspace != WorkspaceState::Absent {
+            if Box::pin(self.merge_alone()).await? {
+                return Ok(Phase::Imported);
+            }
             if let Some(how) = self.bring_news().await? {
                 self.run.record.verdict = Some(Verdict::NotRehydrated { how });
                 return Ok(Phase::Published);
             }
             self.record.known_base = self.run.record.pins.base.clone();
+            self.record.host_merge = None;
             self.bottle.save(&self.record)?;
             return Ok(Phase::Prepared);
         }
@@ -286,8 +290,13 @@ impl Product for BottleRun<'_> {
         let changed = self.changed_paths().await?;
         let acting = self.acting_messages().await?;
         let record = &self.run.record;
+        // A merge of the host has no agent whose end could matter.
+        let ended = match record.merged_alone {
+            Some(_) => Ended::Exited { code: 0 },
+            None => record.ended(),
+        };
         Ok(judge(&AgentWork {
-            ended: record.ended(),
+            ended,
             report: record.done.as_ref().map(|event| event.status),
             import: record.import_outcome(),
             scans: &record.scans,
@@ -295,12 +304,21 @@ impl Product for BottleRun<'_> {
             allowed: &record.manifest.allow_paths,
             changed: &changed,
             acting: &acting,
+            planning: record.planning,
         }))
     }
 
+    async fn check(&mut self) -> Result<(), Failure> {
+        Box::pin(self.run_check()).await
+    }
+
     async fn publish(&mut self) -> Result<(), Failure> {
-        let (Some(Verdict::Publish), Some(tip), Some(access)) =
-            (&self.run.record.verdict, self.run.record.tip(), &self.access)
+        if self.run.record.verdict == Some(Verdict::Planned) {
+            return Box::pin(self.propose_plan()).await;
+        }
+        let verdict = self.run.record.verdict.as_ref();
+        let (true, Some(tip), Some(access)) =
+            (verdict.is_some_and(Verdict::is_published), self.run.record.tip(), &self.access)
         else {
             return Ok(());
         };
@@ -310,8 +328,10 @@ impl Product for BottleRun<'_> {
             access,
             log: &self.run.operations().or_general()?,
             redactor: &self.run.redactor,
-            url: self.source.push_url()?,
+            urls: self.source.push_urls()?,
             title_before: self.record.pull_title.as_deref(),
+            public_url: self.context.public_url,
+            keep_text: self.run.record.merged_alone.is_some(),
         };
         let (sent, transient) = publisher.publish(&repo, &self.run.record, &tip).await?;
         if let (Some(failure), TransientFailure::Wait) = (transient, self.context.transient) {
@@ -319,6 +339,9 @@ impl Product for BottleRun<'_> {
             return Err(failure);
         }
         if sent.pushed {
+            if self.run.record.merged_alone.is_some() {
+                self.record.host_merge = Some(tip.clone());
+            }
             self.record.published = Some(tip);
         }
         if let Some(pull) = &sent.pull {
@@ -338,6 +361,7 @@ impl Product for BottleRun<'_> {
         let failed = record.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
         let status = match &record.agent_box {
             Some(agent_box) if !failed => headless_status(&agent_box.ended, done),
+            None if !failed && record.merged_alone.is_some() => 0,
             _ => BottleExit::OwnFailure.code(),
         };
         let RunContext { ui, home, .. } = self.context;

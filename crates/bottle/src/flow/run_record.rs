@@ -3,6 +3,7 @@
 use engine::run::{ProductRecord, RunRecord};
 use jiff::Timestamp;
 use model::id::{BranchName, RunId, Sha, Slug};
+use orchestrator_db::WakeCause;
 use run_store::run_dir::RunDir;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use super::bottle::{BaseSource, Record};
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
+use crate::rules::check_text::CheckRecord;
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::judge::Verdict;
 use crate::rules::leak::ScanReport;
@@ -54,6 +56,33 @@ pub(crate) struct BottleRunPart {
     /// Set if the agent did not report; the record may be incomplete.
     pub(crate) watchdog: Option<WatchdogReason>,
     pub(crate) scans: Vec<ScanReport>,
+    /// The check of the result, if one ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check: Option<CheckRecord>,
+    /// Number of runs in a row, before this one, whose check failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) check_round: u32,
+    /// True if the agent wrote a plan and did no work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) planning: bool,
+    /// Report of the forge that caused this run, if no person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wake: Option<WakeCause>,
+    /// Set if the host merged the base without an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) merged_alone: Option<HostMerge>,
+}
+
+/// Merge of the base branch that the host made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostMerge {
+    /// Conflicts that were resolved without a model.
+    pub(crate) resolved: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl ProductRecord for BottleRunPart {

@@ -12,11 +12,15 @@ use orchestrator_db::{IssueKey, IssueText, SqliteForgeStateStore};
 use super::access::ForgeAccess;
 use super::bottle::Record;
 use crate::exit::{Failure, OrGeneral};
-use crate::rules::command::{CommentCommand, is_fresh, parse_command};
+use crate::rules::command::{CommentCommand, MemberCommand, is_fresh, parse_command};
 use crate::rules::issue_text::{ChosenText, TextFacts, choose_text, is_own_mark, text_mark};
+use crate::rules::plan_text::is_approval;
 use crate::rules::prompt::ThreadMessage;
 use crate::rules::target::{judge_target, parse_labels};
 use crate::rules::trust::{AuthorRole, judge_role};
+
+/// Author of a text that a member gave to the agent and did not write.
+const OUTSIDER: &str = "an account outside the organisation";
 
 /// Digits of a text's digest in a mark.
 const MARK_DIGITS: usize = 16;
@@ -39,13 +43,15 @@ pub(crate) struct Assignment {
     pub(crate) text_changed: bool,
     /// Commands of members that no run has seen.
     pub(crate) commands: Vec<CommentCommand>,
+    /// New comments of members that say nothing but that they approve.
+    pub(crate) approvals: Vec<CommentCommand>,
     /// Texts of the agents' own account, by which an answer is found again.
     pub(crate) own_texts: Vec<String>,
     pub(crate) seen_comments: BTreeSet<String>,
 }
 
 /// Knowledge about an assignment before it is read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AssignmentHistory<'a> {
     pub(crate) pull: Option<u64>,
     /// Marks of the comments that earlier runs have seen; without a set, this is the first run, and all are new.
@@ -89,6 +95,11 @@ pub(crate) async fn read_assignment(
     };
     let mut authors = Authors::new(access, &forge).await?;
     let chosen = choose_issue_text(&issue, &history, &mut authors).await?;
+    let author = match authors.role(&issue.author).await? {
+        // An account may be named like an instruction.
+        AuthorRole::Outsider => OUTSIDER.to_owned(),
+        AuthorRole::Trusted | AuthorRole::Bot => issue.author.clone(),
+    };
     let now = IssueText { title: issue.title.clone(), body: issue.body.clone() };
     let seen = history.seen;
     let own = seen.into_iter().flatten().filter(|mark| is_own_mark(mark)).cloned();
@@ -100,7 +111,7 @@ pub(crate) async fn read_assignment(
             None => None,
         },
         thread: vec![ThreadMessage {
-            author: issue.author.clone(),
+            author,
             at: "when it was opened".to_owned(),
             body: format!("{}\n\n{}", chosen.text.title, chosen.text.body),
             is_new: chosen.is_new,
@@ -110,6 +121,7 @@ pub(crate) async fn read_assignment(
         left_out: 0,
         text_changed: chosen.was_changed,
         commands: Vec::new(),
+        approvals: Vec::new(),
         own_texts: Vec::new(),
         seen_comments: own.chain([text_mark(&now)]).collect(),
         text: chosen.text,
@@ -177,6 +189,15 @@ async fn choose_issue_text(
 }
 
 impl Assignment {
+    /// Authors of what causes a run or an answer.
+    pub(crate) fn acting_authors(&self) -> Vec<&str> {
+        let messages = self.thread.iter().filter(|message| message.is_new);
+        let messages = messages.map(|message| message.author.as_str());
+        let commands = self.commands.iter().map(|command| command.author.as_str());
+        let all: BTreeSet<&str> = messages.chain(commands).collect();
+        all.into_iter().collect()
+    }
+
     /// Number of messages for the agent that it has not seen.
     pub(crate) fn new_comments(&self) -> usize {
         self.thread.iter().filter(|message| message.is_new).count()
@@ -211,7 +232,9 @@ impl Assignment {
             (CommentKind::Plain, AuthorRole::Trusted) => parse_command(&comment.body),
             _ => None,
         };
-        let asks = comment.verdict != Some(ReviewVerdict::Approved) && command.is_none();
+        let asks = comment.verdict != Some(ReviewVerdict::Approved)
+            && command.is_none()
+            && !is_resolved(comment);
         let is_new = role == AuthorRole::Trusted && asks && !is_seen;
         let fresh = !is_seen && is_fresh(comment.created_at, host::clock::now());
         self.commands.extend(command.filter(|_| fresh).map(|command| CommentCommand {
@@ -219,6 +242,13 @@ impl Assignment {
             author: comment.author.clone(),
             command,
         }));
+        if is_new && comment.kind == CommentKind::Plain && is_approval(&comment.body) {
+            self.approvals.push(CommentCommand {
+                mark: mark.clone(),
+                author: comment.author.clone(),
+                command: MemberCommand::Approve,
+            });
+        }
         if role == AuthorRole::Bot {
             self.own_texts.push(comment.body.clone());
         }
@@ -252,9 +282,15 @@ fn render_place(comment: &Comment) -> String {
         CommentKind::Plain | CommentKind::Review => verdict.to_owned(),
         CommentKind::Remark { path, line, .. } => {
             let line = line.map_or_else(String::new, |line| format!(" line {line}"));
-            format!(", {}{line}{verdict}", escape_line(path))
+            let state = if is_resolved(comment) { ", resolved" } else { "" };
+            format!(", {}{line}, remark {}{state}{verdict}", escape_line(path), comment.id)
         }
     }
+}
+
+/// True if a remark's thread is resolved: then it asks for nothing any more.
+fn is_resolved(comment: &Comment) -> bool {
+    comment.thread.as_ref().is_some_and(|thread| thread.resolved == Some(true))
 }
 
 /// Id of a comment; forges number comments, reviews and remarks separately.
@@ -322,6 +358,29 @@ pub(crate) async fn check_target(
             Err(Failure::not_found(message))
         }
     }
+}
+
+/// Approvals of a plan by a thumbs-up of someone who may set agents to work.
+pub(crate) async fn thumbs_of_members(
+    access: &ForgeAccess,
+    comment: u64,
+) -> Result<Vec<CommentCommand>, Failure> {
+    let forge = access.open().await?;
+    let thread = Thread::Issue(access.env.issue);
+    let logins = match forge.thumbs_up(thread, comment).await {
+        // A person deleted the comment.
+        Err(ForgeError::NotFound { .. }) => Vec::new(),
+        read => read.or_general()?,
+    };
+    let mut authors = Authors::new(access, &forge).await?;
+    let mut approvals = Vec::new();
+    for author in logins {
+        if authors.role(&author).await? == AuthorRole::Trusted {
+            let mark = format!("thumb:{comment}@{author}");
+            approvals.push(CommentCommand { mark, author, command: MemberCommand::Approve });
+        }
+    }
+    Ok(approvals)
 }
 
 /// Members of the organisation among these users.

@@ -14,6 +14,7 @@ use shell::agent_settings::egress_policy;
 const TIMEOUT_SECS: u64 = 1800;
 const SILENCE_SECS: u64 = 300;
 const TIMEOUT_MAX_SECS: u64 = 86_400;
+const CHECK_ROUNDS_MAX: u32 = 10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +42,20 @@ pub(crate) struct AgentManifest {
     /// agents obey.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allow_paths: Vec<String>,
+    /// Line for the shell that the result must pass before it is published, in place of the repository's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check_timeout_secs: Option<u64>,
+    /// Runs that a failing check may cause, before the result is published as a draft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check_rounds: Option<u32>,
+    /// True if a plan has to be approved before the work on an issue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) plan: bool,
+    /// Labels of new pull requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pull_labels: Vec<String>,
     #[serde(default)]
     pub(crate) server: ServerTable,
     #[serde(default)]
@@ -166,6 +181,15 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
     if !(1..=TIMEOUT_MAX_SECS).contains(&secs) {
         return needs("limits.timeout_secs", "give 1 to 86400 seconds");
     }
+    if manifest.check.as_ref().is_some_and(|line| line.trim().is_empty()) {
+        return needs("check", "give a line for the shell");
+    }
+    if manifest.check_timeout_secs.is_some_and(|secs| !(1..=TIMEOUT_MAX_SECS).contains(&secs)) {
+        return needs("check_timeout_secs", "give 1 to 86400 seconds");
+    }
+    if manifest.check_rounds.is_some_and(|rounds| rounds > CHECK_ROUNDS_MAX) {
+        return needs("check_rounds", "give 0 to 10 runs");
+    }
     for pattern in &manifest.protect {
         check_pattern(pattern).map_err(|error| fault("protect", &error))?;
     }
@@ -218,6 +242,9 @@ prompt = """
 You are a careful engineer. Make small commits with clear messages, and run the tests before you commit.
 """
 # bottle = "default"
+# plan = true               # the agent writes a plan first, and works once a member approves it
+# check = "make test"       # run on the result before it is published; without it, the one in .bot-bottle.toml
+# check_rounds = 2          # runs that a failing check may cause before the result becomes a draft
 
 [egress]
 profile = "packages"        # none, model-only, packages or open
@@ -279,6 +306,8 @@ mod tests {
     fn values_that_cannot_be_are_refused_by_name() {
         refuse("provider = \"clod\"", &["provider", "clod", "claude"]);
         refuse("provider = \"scripted\"", &["script"]);
+        refuse("provider = \"pi\"\ncheck = \" \"", &["check", "a line for the shell"]);
+        refuse("provider = \"pi\"\ncheck_rounds = 11", &["check_rounds"]);
         refuse("provider = \"command\"\ncommand = []", &["command"]);
         refuse("provider = \"pi\"\n[egress]\nprofile = \"all\"", &["egress.profile", "all"]);
         refuse("provider = \"pi\"\n[limits]\ntimeout_secs = 0", &["limits.timeout_secs"]);

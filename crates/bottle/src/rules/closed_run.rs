@@ -43,6 +43,10 @@ pub(crate) fn judge_closed_run(run: &ClosedRun<'_>) -> AfterRun {
     if let Some(until) = run.waiting_until {
         return AfterRun::Wait { until, reason: "the model's quota is used up".to_owned() };
     }
+    if let (Some(problem), Some(Verdict::Draft { how })) = (run.problem, run.verdict) {
+        let reason = format!("the check fails ({how}), and the draft is not published: {problem}");
+        return AfterRun::CallPerson { reason };
+    }
     if let Some(problem) = run.problem {
         return AfterRun::CallPerson {
             reason: format!("the work passed and is not published: {problem}"),
@@ -55,9 +59,21 @@ pub(crate) fn judge_closed_run(run: &ClosedRun<'_>) -> AfterRun {
                 None => "the work is published".to_owned(),
             },
         },
+        (Some(Verdict::Draft { how }), _) => AfterRun::CallPerson {
+            reason: match run.pull {
+                Some(number) => {
+                    format!("pull request #{number} is a draft: the check fails ({how})")
+                }
+                None => format!("the work is a draft: the check fails ({how})"),
+            },
+        },
         (Some(Verdict::Nothing), Some(DoneStatus::Success)) => {
             AfterRun::Freeze { reason: "the agent says that nothing needs a change".to_owned() }
         }
+        (Some(Verdict::Planned), _) => AfterRun::CallPerson {
+            reason: "its plan waits for an approval: /approve, a thumbs-up, or a comment that corrects it"
+                .to_owned(),
+        },
         (Some(Verdict::Infra { reason }), _) => AfterRun::Retry { reason: reason.clone() },
         (Some(Verdict::Unfinished { .. }), Some(DoneStatus::Blocked)) => {
             let asked = run.summary.map(str::trim).filter(|words| !words.is_empty());
@@ -103,6 +119,18 @@ mod tests {
             next,
             AfterRun::Freeze { reason: "pull request #7 is up for review".to_owned() }
         );
+    }
+
+    #[test]
+    fn a_draft_needs_a_person_and_never_counts_as_passed() {
+        let verdict = Verdict::Draft { how: "status 1".to_owned() };
+        let words = |run: &ClosedRun<'_>| match judge_closed_run(run) {
+            AfterRun::CallPerson { reason } => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(words(&run(&verdict)), "pull request #7 is a draft: the check fails (status 1)");
+        let refused = ClosedRun { problem: Some("rejected"), ..run(&verdict) };
+        assert!(!words(&refused).contains("passed"), "{}", words(&refused));
     }
 
     #[test]

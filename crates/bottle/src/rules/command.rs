@@ -24,7 +24,7 @@ pub(crate) enum MemberCommand {
     /// Removes the bottle; its records stay.
     Forget,
     Status,
-    /// Approves a plan; there is none yet.
+    /// Approves the plan of the agent.
     Approve,
     /// A word that is no command, or one without what it needs.
     Unknown {
@@ -87,7 +87,8 @@ impl MemberCommand {
             Self::Resume { words } => Some(("resume", words)),
             Self::Model { name } => Some(("model", name)),
             Self::Forget => Some(("destroy", "")),
-            Self::Status | Self::Approve | Self::Unknown { .. } => None,
+            Self::Approve => Some(("approve", "")),
+            Self::Status | Self::Unknown { .. } => None,
         }
     }
 }
@@ -118,6 +119,7 @@ const HELP: &str = "\
 | `/stop` | ends the agent and keeps everything |
 | `/retry` | runs the agent again |
 | `/resume` words | runs the agent with these words |
+| `/approve` | approves the plan of the agent, which then works |
 | `/model` name | uses this model from the next run on |
 | `/status` | says how far the work is |
 | `/forget` | removes the bottle; its records stay |";

@@ -1,7 +1,7 @@
 //! Decides what to do about an issue, from what the forge says and what is stored here. A delivery only names an issue to
 //! observe, so it does not matter how often deliveries come, in which order, or whether one is lost.
 
-use orchestrator_db::WorkState;
+use orchestrator_db::{WakeCause, WorkState};
 
 /// State of an issue and its pull request, and the work on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +16,26 @@ pub(crate) struct IssueState {
     /// Comments for the agent that it has not seen.
     pub(crate) new_comments: usize,
     pub(crate) work: Option<WorkFacts>,
+    pub(crate) wake: WakeFacts,
+}
+
+/// Facts about a pull request for which a bottle may be woken without a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct WakeFacts {
+    /// The newest commit of the pull request; empty if it is not the bottle's own.
+    pub(crate) head: String,
+    /// Names of the checks that fail, if they were read.
+    pub(crate) failed_checks: Vec<String>,
+    pub(crate) has_conflicts: bool,
+    pub(crate) is_behind: bool,
+    /// Causes for which the bottle was woken at this commit.
+    pub(crate) tried: Vec<WakeCause>,
+    /// Times that its agent was woken for this pull request.
+    pub(crate) used: u32,
+    /// Most times; 0 for never.
+    pub(crate) limit: u32,
+    /// True if the operator wants branches brought up to date.
+    pub(crate) updates: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +64,15 @@ pub(crate) enum Action {
     },
     /// Queues the existing bottle.
     Resume {
+        reason: String,
+    },
+    /// Queues the existing bottle for something that the forge reports.
+    Wake {
+        cause: WakeCause,
+        head: String,
+        reason: String,
+    },
+    CallPerson {
         reason: String,
     },
     /// Ends the running agent, because its pull request is decided.
@@ -100,11 +129,42 @@ pub(crate) fn decide(issue: &IssueState) -> Action {
         },
         (WorkState::Frozen | WorkState::NeedsAttention, None) => match issue.new_comments {
             0 if work.retires => Action::CancelDestroy,
+            // An agent that asks, or a draft, waits for a person whatever else is wrong.
+            0 if work.state == WorkState::Frozen && is_targeted => decide_wake(&issue.wake),
             0 => Action::Nothing,
             // Taking the label off keeps the agent from being resumed.
             _ if !is_targeted => Action::Nothing,
             count => Action::Resume { reason: format!("{count} new comments") },
         },
+    }
+}
+
+/// Decides about what the forge reports. Conflicts come first: without them gone, checks of most forges do not run.
+fn decide_wake(facts: &WakeFacts) -> Action {
+    let cause = match facts {
+        WakeFacts { limit: 0, .. } => return Action::Nothing,
+        WakeFacts { head, .. } if head.is_empty() => return Action::Nothing,
+        WakeFacts { has_conflicts: true, .. } => WakeCause::Conflict,
+        WakeFacts { failed_checks, .. } if !failed_checks.is_empty() => WakeCause::Checks,
+        WakeFacts { is_behind: true, updates: true, .. } => WakeCause::Behind,
+        _ => return Action::Nothing,
+    };
+    let what = match cause {
+        WakeCause::Conflict => "the pull request conflicts with its base".to_owned(),
+        WakeCause::Checks => format!("checks fail: {}", facts.failed_checks.join(", ")),
+        WakeCause::Behind => "the base branch moved on".to_owned(),
+    };
+    let is_tried = facts.tried.contains(&cause);
+    match cause {
+        WakeCause::Behind if is_tried => Action::Nothing,
+        WakeCause::Checks | WakeCause::Conflict if is_tried => {
+            Action::CallPerson { reason: format!("{what}, also after the agent looked at it") }
+        }
+        WakeCause::Checks | WakeCause::Conflict if facts.used >= facts.limit => {
+            let reason = format!("{what}; the agent was woken {} times for it already", facts.used);
+            Action::CallPerson { reason }
+        }
+        _ => Action::Wake { cause, head: facts.head.clone(), reason: what },
     }
 }
 
@@ -121,6 +181,7 @@ mod tests {
             pull: None,
             new_comments: 0,
             work: None,
+            wake: WakeFacts::default(),
         }
     }
 
@@ -177,6 +238,70 @@ mod tests {
         let reopened = WorkFacts { state: WorkState::Frozen, has_bottle: true, retires: true };
         let issue = IssueState { pull: pull(true, false), work: Some(reopened), ..targeted() };
         assert_eq!(decide(&issue), Action::CancelDestroy);
+    }
+
+    fn wake(change: impl FnOnce(&mut WakeFacts)) -> IssueState {
+        let mut facts = WakeFacts { head: "abc".to_owned(), limit: 3, ..WakeFacts::default() };
+        change(&mut facts);
+        IssueState { pull: pull(true, false), wake: facts, ..at(WorkState::Frozen) }
+    }
+
+    #[track_caller]
+    fn wakes(issue: &IssueState, expected: WakeCause) {
+        let found = decide(issue);
+        assert!(matches!(found, Action::Wake { cause, .. } if cause == expected), "{found:?}");
+    }
+
+    #[test]
+    fn failing_checks_and_conflicts_wake_a_frozen_bottle_up_to_a_limit() {
+        let red = |facts: &mut WakeFacts| facts.failed_checks = vec!["test".to_owned()];
+        wakes(&wake(red), WakeCause::Checks);
+        wakes(&wake(|facts| facts.has_conflicts = true), WakeCause::Conflict);
+        let both = |facts: &mut WakeFacts| {
+            red(facts);
+            facts.has_conflicts = true;
+        };
+        wakes(&wake(both), WakeCause::Conflict);
+        let called = |change: fn(&mut WakeFacts)| {
+            let issue = wake(|facts| {
+                red(facts);
+                change(facts);
+            });
+            matches!(decide(&issue), Action::CallPerson { .. })
+        };
+        assert!(called(|facts| facts.used = 3), "the limit is reached");
+        assert!(called(|facts| facts.tried = vec![WakeCause::Checks]), "it did not help");
+        assert_eq!(
+            decide(&wake(|facts| {
+                red(facts);
+                facts.limit = 0;
+            })),
+            Action::Nothing,
+            "the operator does not want it"
+        );
+        let foreign = wake(|facts| {
+            red(facts);
+            facts.head.clear();
+        });
+        assert_eq!(decide(&foreign), Action::Nothing, "a commit of others is theirs");
+        let asks = IssueState { work: at(WorkState::NeedsAttention).work, ..wake(red) };
+        assert_eq!(decide(&asks), Action::Nothing, "a person is called already");
+        let words = IssueState { new_comments: 1, ..wake(red) };
+        assert!(matches!(decide(&words), Action::Resume { .. }), "people come first");
+    }
+
+    #[test]
+    fn a_branch_is_brought_up_to_date_once_and_only_if_asked() {
+        let behind = |updates: bool, tried: &[WakeCause]| {
+            let tried = tried.to_vec();
+            wake(|facts| {
+                (facts.is_behind, facts.updates, facts.tried) = (true, updates, tried);
+                facts.used = 3;
+            })
+        };
+        wakes(&behind(true, &[]), WakeCause::Behind);
+        assert_eq!(decide(&behind(false, &[])), Action::Nothing);
+        assert_eq!(decide(&behind(true, &[WakeCause::Behind])), Action::Nothing);
     }
 
     #[test]

@@ -21,6 +21,12 @@ const REFERENCES_MAX: usize = 5;
 pub(crate) enum Verdict {
     /// The commits may be published.
     Publish,
+    /// The check fails although the agent tried to repair it; the commits are published as a draft.
+    Draft { how: String },
+    /// The check fails; the commits are kept and not published.
+    CheckFailed { how: String },
+    /// The agent wrote a plan, which people approve before it works.
+    Planned,
     /// The agent left no new commits.
     Nothing,
     /// The agent did not finish; its commits are kept and not published.
@@ -41,9 +47,17 @@ impl Verdict {
         json!(self)["kind"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// True if the commits go to the forge, as a draft or not.
+    pub(crate) fn is_published(&self) -> bool {
+        matches!(self, Self::Publish | Self::Draft { .. })
+    }
+
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Publish => "the work holds".to_owned(),
+            Self::Draft { how } => format!("a draft: the check fails ({how})"),
+            Self::CheckFailed { how } => format!("the check fails ({how})"),
+            Self::Planned => "a plan, and no work yet".to_owned(),
             Self::Nothing => "no new commits".to_owned(),
             Self::Unfinished { how } => format!("not finished: {how}"),
             Self::Refused { reasons } => format!("not to be published: {}", reasons.join("; ")),
@@ -69,6 +83,8 @@ pub(crate) struct AgentWork<'a> {
     /// Paths that differ from the start of the branch.
     pub(crate) changed: &'a [Vec<u8>],
     pub(crate) acting: &'a [ActingMessage],
+    /// True if the agent had to write a plan.
+    pub(crate) planning: bool,
 }
 
 /// Commit message that closes or reopens an issue of others when its commit is merged.
@@ -109,6 +125,10 @@ pub(crate) fn judge(after: &AgentWork<'_>) -> Verdict {
         (Ended::Stopped, _) => unfinished("stopped"),
         (_, Some(DoneStatus::Failure)) => unfinished("the agent says that it could not do it"),
         (_, Some(DoneStatus::Blocked)) => unfinished("the agent waits for a person"),
+        (Ended::Exited { .. } | Ended::Frozen, Some(DoneStatus::Success)) if after.planning => {
+            Verdict::Planned
+        }
+        (Ended::Exited { code: 0 }, None) if after.planning => unfinished("it handed in no plan"),
         (Ended::Exited { .. } | Ended::Frozen, Some(DoneStatus::Success))
         | (Ended::Exited { code: 0 }, None) => judge_import(after),
         (Ended::Exited { code }, None) => unfinished(&format!("status {code}")),
@@ -204,6 +224,7 @@ mod tests {
             allowed: &[],
             changed,
             acting: &[],
+            planning: false,
         })
     }
 
@@ -218,6 +239,7 @@ mod tests {
             allowed: &[],
             changed: &[],
             acting: &[],
+            planning: false,
         })
     }
 
@@ -237,6 +259,7 @@ mod tests {
             allowed: &[],
             changed: &[],
             acting: &acting,
+            planning: false,
         });
         assert!(verdict.words().contains("closes or reopens #26, #27"), "{}", verdict.words());
     }

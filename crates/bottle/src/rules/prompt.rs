@@ -1,6 +1,8 @@
 //! The prompt of an agent: the manifest's instructions, the task, what is new, and, for a forge run alone, the use of the
 //! forge. That last part names no forge and is not in the manifest.
 
+use model::escape::escape_line;
+
 /// An argument holds 128 KiB; this leaves room for everything but the conversation.
 const THREAD_MAX_BYTES: usize = 60_000;
 const HUNK_MAX_LINES: usize = 12;
@@ -94,11 +96,13 @@ fn render_thread(thread: &[ThreadMessage]) -> Option<String> {
     let mut shown = Vec::new();
     for message in thread.iter().rev() {
         let mark = if message.is_new { " (new)" } else { "" };
-        let quoted: String = message.body.lines().map(|line| format!("> {line}\n")).collect();
+        let quoted = quote(&message.body);
         let hunk = message.quoted.as_deref().map(render_hunk).unwrap_or_default();
         let text = format!(
             "{} on {}, {}{mark}:\n{hunk}{quoted}",
-            message.author, message.place, message.at
+            escape_line(&message.author),
+            message.place,
+            message.at
         );
         if text.len() > room {
             shown.push("(older words are left out; read_comments has them all)\n".to_owned());
@@ -114,6 +118,15 @@ fn render_thread(thread: &[ThreadMessage]) -> Option<String> {
             shown.join("\n")
         )
     })
+}
+
+/// Quotes a text line by line. Whatever a reader may take for the end of a line is one: an unquoted line would be read as the
+/// host's own.
+fn quote(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    let is_end =
+        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    text.trim_end_matches(is_end).split(is_end).map(|line| format!("> {line}\n")).collect()
 }
 
 /// Renders the end of a hunk, where the line of the remark is.
@@ -140,7 +153,8 @@ fn render_overlay(forge: &ForgePart<'_>) -> String {
     format!(
         "Your assigned issue is #{issue}{pull}. You talk to the forge through tools: read_issue, read_pr and \
          read_comments read anything for context; post_comment and update_description write to your issue and its \
-         pull request, and to nothing else. In a shell the same is the command `forge` (try `forge --help`). You hold \
+         pull request, and to nothing else. A remark on a line is answered in its thread: post_comment with reply_to, the \
+         number of the remark, and with resolve once you did what it asks. In a shell the same is the command `forge` (try `forge --help`). You hold \
          no credentials and need none; do not push. Your commits become a pull request after you have ended.\n\n\
          When this unit of work is complete, call signal_done(status, summary) once, as the very last thing: status \
          is success, failure, or blocked if a person must decide first. In a shell: forge done success \"what was done\".",
@@ -210,6 +224,14 @@ mod tests {
         let text = render_thread(&[remark]).expect("a text");
         let expected = "ann on pull request #4, src/lib.rs line 12, 2026-01-01 (new):\n    @@ -10,3 +10,3 @@\n    -old\n    +new\n> rename it";
         assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn no_end_of_a_line_ends_the_quotation() {
+        for end in ["\n", "\r\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+            assert_eq!(quote(&format!("one{end}two{end}")), "> one\n> two\n", "{end:?}");
+        }
+        assert_eq!(quote(""), "> \n");
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! The text of a bottle's pull request: the agent's summary, the commits, and the issue. Nothing of the run's record is in
-//! it.
+//! The text of a bottle's pull request: the agent's summary, the commits, what was checked, the size of the change, and the
+//! issue, with a line about the run for reviewers. The signed record stays behind the API; the text only links to it.
 //!
 //! The text is a section between two invisible marks. Each run rewrites that section; text of people around it, and a title
 //! that they changed, stay.
 
 use engine::evidence::NewCommit;
 use model::inert::{inert_code, inert_line, inert_markdown};
+
+use super::check_text::{CheckRecord, render_check};
 
 /// More commits are counted and not listed.
 const LISTED_MAX: usize = 50;
@@ -17,13 +19,77 @@ const BEGIN: &str =
     "<!-- bot-bottle: each run writes anew what stands from here to the end mark -->";
 const END: &str = "<!-- bot-bottle: end -->";
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PullTextFacts<'a> {
     pub(crate) issue: u64,
     pub(crate) issue_title: &'a str,
     pub(crate) summary: Option<&'a str>,
     /// Commits of the branch that its base lacks.
     pub(crate) commits: &'a [NewCommit],
+    pub(crate) check: Option<&'a CheckRecord>,
+    pub(crate) size: Option<ChangeSize>,
+    pub(crate) run: Option<RunLine<'a>>,
+}
+
+/// Size of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChangeSize {
+    pub(crate) files: usize,
+    pub(crate) added: usize,
+    pub(crate) removed: usize,
+}
+
+impl ChangeSize {
+    /// Counts the lines of a patch.
+    pub(crate) fn of_patch(patch: &[u8]) -> Self {
+        let mut size = Self { files: 0, added: 0, removed: 0 };
+        let mut in_hunk = false;
+        for line in patch.split(|byte| *byte == b'\n') {
+            if line.starts_with(b"diff --git ") {
+                (size.files, in_hunk) = (size.files + 1, false);
+            } else if line.starts_with(b"@@ ") {
+                in_hunk = true;
+            } else if in_hunk && line.starts_with(b"+") {
+                size.added += 1;
+            } else if in_hunk && line.starts_with(b"-") {
+                size.removed += 1;
+            }
+        }
+        size
+    }
+
+    fn words(self) -> String {
+        let Self { files, added, removed } = self;
+        let noun =
+            |count, one: &'static str, more: &'static str| if count == 1 { one } else { more };
+        let (file, line) = (noun(files, "file", "files"), noun(added, "line", "lines"));
+        format!("{files} {file}, {added} {line} added, {removed} removed")
+    }
+}
+
+/// Facts about the run for reviewers; unknown ones are left out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RunLine<'a> {
+    pub(crate) agent: &'a str,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) took: Option<&'a str>,
+    pub(crate) cost: Option<&'a str>,
+    /// Page of the run, with its signed record.
+    pub(crate) page: Option<&'a str>,
+}
+
+impl RunLine<'_> {
+    fn render(&self) -> String {
+        let model = self.model.map(|model| format!("with {}", inert_code(model)));
+        let took = self.took.map(|took| format!("in {}", inert_line(took)));
+        let cost = self.cost.map(|cost| format!("for {}", inert_line(cost)));
+        let parts: Vec<String> = [model, took, cost].into_iter().flatten().collect();
+        let page = self
+            .page
+            .map_or_else(String::new, |page| format!(" [The run and its record]({page})."));
+        let parts = if parts.is_empty() { String::new() } else { format!(" {}", parts.join(", ")) };
+        format!("Made by the agent {}{parts}.{page}", inert_code(self.agent))
+    }
 }
 
 pub(crate) fn render_title(facts: &PullTextFacts<'_>) -> String {
@@ -36,6 +102,8 @@ pub(crate) fn render_title(facts: &PullTextFacts<'_>) -> String {
 /// The text between the marks. The agent's text cannot look like a mark: it begins no HTML.
 pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
     let mut section = String::new();
+    let failed = facts.check.filter(|check| !check.summary.passed());
+    section.extend(failed.map(|check| format!("{}\n", render_check(check))));
     if let Some(summary) = facts.summary.map(str::trim).filter(|text| !text.is_empty()) {
         let summary = inert_markdown(summary, Some(facts.issue));
         let quoted: String = summary.lines().map(|line| format!("> {line}\n")).collect();
@@ -49,6 +117,13 @@ pub(crate) fn render_section(facts: &PullTextFacts<'_>) -> String {
     let more = facts.commits.len().saturating_sub(LISTED_MAX);
     if more > 0 {
         section += &format!("- and {more} more\n");
+    }
+    let passed = facts.check.filter(|check| check.summary.passed());
+    section.extend(passed.map(|check| format!("\n{}", render_check(check))));
+    let size = facts.size.map(|size| format!("Size: {}.", size.words()));
+    let about: Vec<String> = size.into_iter().chain(facts.run.map(|run| run.render())).collect();
+    if !about.is_empty() {
+        section += &format!("\n{}\n", about.join("\n"));
     }
     // Text of others in a code span may still spell a mark.
     section = section.replace("<!--", "<! --");
@@ -100,7 +175,13 @@ mod tests {
     }
 
     fn facts<'a>(commits: &'a [NewCommit], summary: &'a str) -> PullTextFacts<'a> {
-        PullTextFacts { issue: 3, issue_title: "Do\u{7} it", summary: Some(summary), commits }
+        PullTextFacts {
+            issue: 3,
+            issue_title: "Do\u{7} it",
+            summary: Some(summary),
+            commits,
+            ..PullTextFacts::default()
+        }
     }
 
     #[test]
@@ -111,6 +192,30 @@ mod tests {
         let section = render_section(&facts);
         assert!(section.ends_with("\nCloses #3\n") && section.contains("> done"), "{section}");
         assert!(section.contains("``fix `x`, closes #\u{200b}9 @all``"), "{section}");
+    }
+
+    #[test]
+    fn size_and_run_are_one_line_each() {
+        let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n++c\ndiff --git a/y b/y\n";
+        let size = ChangeSize::of_patch(patch);
+        assert_eq!(size, ChangeSize { files: 2, added: 2, removed: 1 });
+        let run = RunLine {
+            agent: "worker",
+            model: Some("acme/x"),
+            took: Some("3 min 5 s"),
+            cost: None,
+            page: Some("https://bottles.example/runs/a/b"),
+        };
+        let facts = PullTextFacts {
+            issue: 3,
+            size: Some(size),
+            run: Some(run),
+            ..PullTextFacts::default()
+        };
+        let section = render_section(&facts);
+        let expected = "\nSize: 2 files, 2 lines added, 1 removed.\nMade by the agent `worker` with `acme/x`, in 3 min 5 s. \
+                        [The run and its record](https://bottles.example/runs/a/b).\n\nCloses #3\n";
+        assert!(section.ends_with(expected), "{section}");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 /// Prefix of labels that name an agent.
 const AGENT_LABEL: &str = "bot-bottle:";
+/// Name in place of an agent's: the label asks for a plan first.
+const PLAN_NAME: &str = "plan";
 /// Prefix of labels that name a bottle.
 const BOTTLE_LABEL: &str = "bot-bottle-bottle:";
 
@@ -11,6 +13,8 @@ pub(crate) struct Labels {
     /// Sorted, so that the forge's order does not matter.
     pub(crate) agents: Vec<String>,
     pub(crate) bottles: Vec<String>,
+    /// True if a plan has to be approved before the work.
+    pub(crate) plan: bool,
 }
 
 pub(crate) fn agent_label(agent: &str) -> String {
@@ -30,7 +34,10 @@ pub(crate) fn parse_labels<S: AsRef<str>>(labels: &[S]) -> Labels {
         names.dedup();
         names
     };
-    Labels { agents: named(AGENT_LABEL), bottles: named(BOTTLE_LABEL) }
+    let mut agents = named(AGENT_LABEL);
+    let plan = agents.iter().any(|name| name == PLAN_NAME);
+    agents.retain(|name| name != PLAN_NAME);
+    Labels { agents, bottles: named(BOTTLE_LABEL), plan }
 }
 
 /// Reason why an issue is not for an agent; `None` if it is. `members` are its assignees in `org`.
@@ -57,7 +64,12 @@ mod tests {
         let labels = ["bug", "bot-bottle:implementer", "bot-bottle-bottle:rust", "bot-bottle:"];
         let read = parse_labels(&labels);
         assert_eq!(read.agents, ["implementer"]);
-        assert_eq!(read.bottles, ["rust"]);
+        assert_eq!((read.bottles.as_slice(), read.plan), (&["rust".to_owned()][..], false));
+        let planned = parse_labels(&["bot-bottle:plan", "bot-bottle:implementer"]);
+        assert_eq!(
+            (planned.agents.as_slice(), planned.plan),
+            (&["implementer".to_owned()][..], true)
+        );
     }
 
     #[test]

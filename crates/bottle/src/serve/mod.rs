@@ -2,7 +2,6 @@
 //! observes the issues that they name, decides, and runs bottles; the page and the API show all of it.
 
 pub(crate) mod inbox;
-mod listen;
 pub(crate) mod live_config;
 pub(crate) mod log;
 #[cfg(feature = "otlp")]
@@ -17,7 +16,6 @@ mod webhook;
 use std::path::Path;
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
 use host::lock::{FileLock, LockError, LockKind};
 use host::signal::{CancelReason, HangUps, cancel_on_signals, cancel_on_stop_signals};
 use model::exit::BottleExit;
@@ -93,7 +91,7 @@ pub(crate) async fn run(
     tokio::spawn(current);
     ui.note(&format!("listening on http://{address}"));
     ui.event("listening", &serde_json::json!({ "address": address }));
-    let serving = tokio::spawn(listen::serve(listener, router(&service), stop.clone()));
+    let serving = tokio::spawn(web_base::listen::serve(listener, router(&service), stop.clone()));
     let holder = format!("{}-{}", std::process::id(), host::clock::stamp_utc(host::clock::now()));
     let reconciler = Reconciler::new(service, holder);
     let stopped = stop.clone();
@@ -126,10 +124,6 @@ async fn check_repos(ui: &Ui, repos: &Repos, settings: &ServeSettings) -> Result
 }
 
 /// Value of a header, if it is text.
-fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
 fn router(service: &Arc<Service>) -> axum::Router {
     webhook::router(Arc::clone(service)).merge(web::router(Arc::clone(service)))
 }

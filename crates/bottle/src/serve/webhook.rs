@@ -10,11 +10,13 @@ use axum::extract::{Path, State};
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use forge::{ForgeKind, Thread};
-use orchestrator_db::{About, Delivery, DeliveryInsert};
+use forge::{DeliveryTarget, ForgeKind, Thread};
+use orchestrator_db::{About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey};
+use web_base::header::header_text;
 
+use super::Service;
 use super::vitals::VitalCounter;
-use super::{Service, header_text};
+use crate::flow::bottle::{Bottle, BottleState};
 
 const BODY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -39,7 +41,7 @@ async fn receive(
     response
 }
 
-async fn answer(service: &Service, source: &str, request: Request<Body>) -> Response {
+async fn answer(service: &Arc<Service>, source: &str, request: Request<Body>) -> Response {
     let Some(kind) = ForgeKind::parse(source).filter(|kind| kind.has_webhooks()) else {
         return refuse(StatusCode::NOT_FOUND, "unknown forge");
     };
@@ -77,6 +79,19 @@ async fn answer(service: &Service, source: &str, request: Request<Body>) -> Resp
         return refuse(StatusCode::FORBIDDEN, "this secret does not belong to that repository");
     };
     let key = repo.issue(0);
+    let about = match subject.target {
+        DeliveryTarget::Thread(Thread::Issue(number)) => About::Issue(number),
+        DeliveryTarget::Thread(Thread::Pull(number)) => About::Pull(number),
+        DeliveryTarget::Commit { sha, branch } => {
+            let (service, key) = (Arc::clone(service), key.clone());
+            let find = move || find_issue(&service, &key, &sha, branch.as_deref());
+            match tokio::task::spawn_blocking(find).await.ok().flatten() {
+                Some(number) => About::Issue(number),
+                // A commit that no bottle published.
+                None => return (StatusCode::ACCEPTED, "nothing to do\n").into_response(),
+            }
+        }
+    };
     let delivery = Delivery {
         seq: 0,
         source: kind.word().to_owned(),
@@ -84,10 +99,7 @@ async fn answer(service: &Service, source: &str, request: Request<Body>) -> Resp
         event: read.event,
         owner: key.owner,
         repo: key.repo,
-        about: match subject.thread {
-            Thread::Issue(number) => About::Issue(number),
-            Thread::Pull(number) => About::Pull(number),
-        },
+        about,
         body: bytes.to_vec(),
         received_at: host::clock::now(),
         handled_at: None,
@@ -100,6 +112,27 @@ async fn answer(service: &Service, source: &str, request: Request<Body>) -> Resp
             refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be stored; send it again")
         }
     }
+}
+
+/// Issue of the bottle that published a commit. The branch names the bottle; a forge that does not send it has the commit.
+fn find_issue(service: &Service, repo: &IssueKey, sha: &str, branch: Option<&str>) -> Option<u64> {
+    let issue_of = |slug: &str| {
+        let (_, record) = Bottle::open(&service.home, slug).ok()?;
+        let env = record.forge.as_ref()?;
+        let is_here = env.owner.eq_ignore_ascii_case(&repo.owner)
+            && env.repo.eq_ignore_ascii_case(&repo.repo);
+        let is_tip = record.published.as_ref().is_some_and(|tip| tip.as_str() == sha);
+        let is_branch = branch == Some(record.branch.as_str());
+        (is_here && (is_tip || is_branch)).then_some(env.issue)
+    };
+    if let Some(slug) = branch.and_then(|branch| branch.strip_prefix("bot-bottle/")) {
+        return issue_of(slug);
+    }
+    let states = service.store.all().ok()?;
+    let published = states.into_iter().filter(|state| state.pr_number.is_some());
+    published
+        .filter(|state| state.status != BottleState::Destroyed)
+        .find_map(|state| issue_of(&state.slug))
 }
 
 fn refuse(status: StatusCode, message: &str) -> Response {

@@ -45,6 +45,8 @@ fn the_demo_shows_the_whole_way_and_leaves_nothing() {
       > greeter.sh greets by name
       Commits:
       - [SHA] `Greet by name`
+      Size: 1 file, 1 line added, 1 removed.
+      Made by the agent `worker` in under a minute.
       Closes #1
     cleaned up  [ROOT]/work/bot-bottle-demo-[RANDOM] is removed; --keep keeps it
     --- stderr

@@ -77,7 +77,8 @@ fn a_webhook_is_made_with_a_fresh_secret_that_only_its_owner_can_read() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     let hooks = keeper.forge.hooks();
     assert_eq!(hooks[0].url, "https://bottles.example/webhooks/gitea");
-    assert_eq!(hooks[0].events, ["issues", "issue_comment", "pull_request"]);
+    let events = ["issues", "issue_comment", "pull_request", "status", "workflow_job"];
+    assert_eq!(hooks[0].events, events);
     assert_eq!(hooks[0].secret.len(), 64);
     assert_eq!(keeper.secrets(), [hooks[0].secret.clone()]);
     assert_eq!(std::fs::metadata(keeper.file()).expect("a file").mode() & 0o777, 0o600);
@@ -187,7 +188,9 @@ fn doctor_tells_who_we_are_on_the_forge_and_what_is_wrong_there() {
     assert!(output.stdout.contains(&format!("leads to {url}/webhooks/gitea")), "{}", output.stdout);
     assert!(output.stdout.contains("answers, seen from here"), "{}", output.stdout);
     drop(receiver);
-    assert!(doctor(&keeper).stdout.contains("is bot-bottle serve running?"));
+    let output = doctor(&keeper);
+    assert_eq!(output.status, Some(2), "deliveries are lost: {}", output.snapshot());
+    assert!(output.stdout.contains("is bot-bottle serve running?"), "{}", output.stdout);
 }
 
 #[test]

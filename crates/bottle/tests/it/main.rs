@@ -3,6 +3,7 @@
 
 mod abuse;
 mod agents;
+mod before_publishing;
 mod chaos;
 mod checkout;
 mod chunks;
@@ -11,16 +12,22 @@ mod demo;
 mod docker;
 mod environments;
 mod examples;
+mod feedback;
+mod fetch_count;
 mod folder_forge;
 mod goals;
 mod hooks;
+mod kinds;
 mod lifecycle;
 mod manifest;
+mod obedient;
 mod older_version;
 mod operation;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod outsider_words;
 mod outsiders;
+mod plan_first;
 mod prune;
 mod publish;
 mod readme;

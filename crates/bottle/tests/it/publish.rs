@@ -55,6 +55,22 @@ fn a_secret_in_a_message_blocks_as_well() {
 }
 
 #[test]
+fn a_secret_in_the_name_of_a_file_or_in_a_header_blocks_as_well() {
+    let token = leak().trim().replace("key = ", "");
+    for script in [
+        format!("[[step]]\nrun = \"touch {token} && git add -A && git commit -qm x\"\n"),
+        format!(
+            "[[step]]\nrun = ['bash', '-ec', '''git commit -q --allow-empty -m x\n\
+             id=$(git cat-file commit HEAD | sed '/^committer/a note {token}' | git hash-object -t commit -w --stdin)\n\
+             git update-ref HEAD $id''']\n"
+        ),
+    ] {
+        let Some(scene) = Scene::new() else { return };
+        held_back(&scene, &script, "built-in found 1 secret");
+    }
+}
+
+#[test]
 fn a_zero_byte_hides_nothing() {
     let Some(scene) = Scene::new() else { return };
     let script = format!(

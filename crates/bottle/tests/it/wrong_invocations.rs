@@ -42,8 +42,8 @@ fn words_that_bot_bottle_does_not_know() {
     error: <AGENT> is missing; see: bot-bottle start --help
     [2]
     $ bot-bottle logs
-    error: <SLUG> is missing; see: bot-bottle logs --help
-    [2]
+    error: there are no bottles; start one with: bot-bottle start AGENT
+    [3]
     $ bot-bottle exec ghost
     error: <COMMAND>... is missing; see: bot-bottle exec --help
     [2]
@@ -186,7 +186,7 @@ fn manifests_and_configurations_that_cannot_be_read() {
         "serve --config public.toml",
     ]), @r#"
     $ bot-bottle agent check odd
-    error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: unknown field `provder`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `server`, `egress`, `limits`, `spend`
+    error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: unknown field `provder`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `pull_labels`, `server`, `egress`, `limits`, `spend`
     [2]
     $ bot-bottle agent check worker
     error: the model's key is not there: set ANTHROPIC_API_KEY, or name a file that holds it

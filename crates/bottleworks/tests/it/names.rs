@@ -73,7 +73,7 @@ fn packages_get_a_page_for_every_subcommand_and_completions() {
 fn bare_it_says_what_it_is() {
     let hermetic = Hermetic::new();
     let output = run(&hermetic, Path::new(PROGRAM), &["--help"]);
-    insta::assert_snapshot!(output.stdout, @r#"
+    insta::assert_snapshot!(output.stdout, @"
     All of Bottleworks in one program: forklift, wf and bot-bottle
 
     It does the work of the command whose name it is called by. `bottleworks link` makes the three
@@ -95,6 +95,10 @@ fn bare_it_says_what_it_is() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -107,7 +111,7 @@ fn bare_it_says_what_it_is() {
       bot-bottle  turn an issue into a pull request
 
     `bottleworks wf list` is `wf list`. Each has a demo: forklift demo, wf demo, bot-bottle demo
-    "#);
+    ");
 }
 
 /// A run starts this program again as shim and sidecar, under its own name.

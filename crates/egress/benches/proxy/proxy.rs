@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use egress::policy::{AllowRule, EgressPolicy, EgressProfile};
 use egress::{Egress, EgressConfig, KeySource, KeyStore, ModelRouteSpec, Resolved, Resolver};
+use host::web_proxy::WebProxy;
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 
@@ -46,7 +47,9 @@ async fn serve(
 ) {
     let source = config.model.as_ref().map_or(KeySource::None, |model| model.key.clone());
     let resolver = Arc::new(OneAddress(outside));
-    let egress = Egress::open_with(config, KeyStore::new(source), resolver).await.expect("open");
+    let egress = Egress::open_with(config, KeyStore::new(source), resolver, WebProxy::default())
+        .await
+        .expect("open");
     let listener = UnixListener::from_std(listener).expect("a listener");
     egress.serve(listener, std::future::pending::<()>()).await;
 }

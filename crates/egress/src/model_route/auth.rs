@@ -7,9 +7,14 @@ use super::spec::AuthStyle;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const API_KEY: HeaderName = HeaderName::from_static("api-key");
+const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+const CHATGPT_ACCOUNT: HeaderName = HeaderName::from_static("chatgpt-account-id");
+
+/// Mark by which Anthropic's server takes the token of a login.
+const LOGIN_BETA: &str = "oauth-2025-04-20";
 
 /// Headers by which a client could authenticate itself or charge another account.
-const ACCOUNT: [&str; 10] = [
+const ACCOUNT: [&str; 11] = [
     "authorization",
     "proxy-authorization",
     "cookie",
@@ -20,6 +25,7 @@ const ACCOUNT: [&str; 10] = [
     "x-amz-security-token",
     "openai-organization",
     "openai-project",
+    "chatgpt-account-id",
 ];
 
 /// Headers in which servers and gateways look for another method, path, host or sender than the request has.
@@ -66,7 +72,12 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
 
 /// Removes every key and every override that the client sent and inserts the real key. A key that no header can carry is left
 /// out; the store has already refused it.
-pub(super) fn exchange_key(headers: &mut HeaderMap, style: AuthStyle, key: Option<&Secret>) {
+pub(super) fn exchange_key(
+    headers: &mut HeaderMap,
+    style: AuthStyle,
+    key: Option<&Secret>,
+    account: Option<&str>,
+) {
     let stripped: Vec<HeaderName> =
         headers.keys().filter(|name| is_stripped(name)).cloned().collect();
     for name in stripped {
@@ -83,6 +94,13 @@ pub(super) fn exchange_key(headers: &mut HeaderMap, style: AuthStyle, key: Optio
         AuthStyle::XApiKey => vec![(X_API_KEY, plain(key.expose()))],
         AuthStyle::ApiKey => vec![(API_KEY, plain(key.expose()))],
         AuthStyle::Bearer => vec![(AUTHORIZATION, bearer())],
+        AuthStyle::ClaudeLogin => {
+            let betas = betas_with(headers, LOGIN_BETA);
+            vec![(AUTHORIZATION, bearer()), (BETA, HeaderValue::from_str(&betas).ok())]
+        }
+        AuthStyle::ChatgptLogin => {
+            vec![(AUTHORIZATION, bearer()), (CHATGPT_ACCOUNT, account.and_then(plain))]
+        }
         AuthStyle::Both => vec![(X_API_KEY, plain(key.expose())), (AUTHORIZATION, bearer())],
     };
     for (name, value) in added {
@@ -90,6 +108,21 @@ pub(super) fn exchange_key(headers: &mut HeaderMap, style: AuthStyle, key: Optio
             headers.insert(name, value);
         }
     }
+}
+
+/// Features of Anthropic's API that a call names.
+pub(super) fn betas_of(headers: &HeaderMap) -> Vec<String> {
+    let values = headers.get_all(BETA).into_iter().filter_map(|value| value.to_str().ok());
+    let words = values.flat_map(|value| value.split(',')).map(str::trim);
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn betas_with(headers: &HeaderMap, more: &str) -> String {
+    let mut betas = betas_of(headers);
+    if !betas.iter().any(|beta| beta == more) {
+        betas.push(more.to_owned());
+    }
+    betas.join(",")
 }
 
 #[cfg(test)]
@@ -130,7 +163,7 @@ mod tests {
                 ("proxy-authorization", "Basic forged"),
                 ("openai-organization", "somebody-else"),
             ]);
-            exchange_key(&mut map, style, Some(&Secret::new("real")));
+            exchange_key(&mut map, style, Some(&Secret::new("real")), Some("acc-1"));
             let mut left: Vec<_> =
                 map.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
             left.sort_unstable();
@@ -141,6 +174,22 @@ mod tests {
         check(AuthStyle::ApiKey, &[("api-key", "real")]);
         check(AuthStyle::Bearer, &[("authorization", "Bearer real")]);
         check(AuthStyle::Both, &[("authorization", "Bearer real"), ("x-api-key", "real")]);
+        check(
+            AuthStyle::ClaudeLogin,
+            &[("anthropic-beta", "oauth-2025-04-20"), ("authorization", "Bearer real")],
+        );
+        check(
+            AuthStyle::ChatgptLogin,
+            &[("authorization", "Bearer real"), ("chatgpt-account-id", "acc-1")],
+        );
+    }
+
+    #[test]
+    fn the_mark_of_a_login_joins_what_the_client_asks_for() {
+        let mut map = headers(&[("anthropic-beta", "a, b"), ("chatgpt-account-id", "forged")]);
+        exchange_key(&mut map, AuthStyle::ClaudeLogin, Some(&Secret::new("real")), None);
+        assert_eq!(map["anthropic-beta"], "a,b,oauth-2025-04-20");
+        assert!(!map.contains_key("chatgpt-account-id"));
     }
 
     #[test]
@@ -162,7 +211,7 @@ mod tests {
             ("anthropic-beta", "x"),
             ("session_id", "s"),
         ]);
-        exchange_key(&mut map, AuthStyle::XApiKey, None);
+        exchange_key(&mut map, AuthStyle::XApiKey, None, None);
         let mut left: Vec<_> = map.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["anthropic-beta", "session_id", "x-stainless-lang"]);
@@ -171,7 +220,7 @@ mod tests {
     #[test]
     fn without_a_key_nothing_is_added() {
         let mut map = headers(&[("x-api-key", "dummy"), ("accept", "*/*")]);
-        exchange_key(&mut map, AuthStyle::Both, None);
+        exchange_key(&mut map, AuthStyle::Both, None, None);
         assert_eq!(map.len(), 1);
     }
 }

@@ -4,7 +4,7 @@
 //! for it, since a source that rotates tokens would invalidate all but the last.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use model::command::{CommandExit, CommandSpec};
 use model::redact::SecretMask;
 use model::secret::Secret;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 use tokio::sync::Mutex;
 
@@ -27,6 +28,9 @@ pub enum KeySource {
     File(PathBuf),
     /// A program, with its arguments, that prints the key.
     Command(Vec<String>),
+    /// A JSON file that only its owner can read, in which a program keeps its login: the places of the token and of the
+    /// account's id.
+    Login { path: PathBuf, pointer: String, account: Option<String> },
     /// The server needs none.
     None,
 }
@@ -43,6 +47,8 @@ pub enum KeyError {
     /// The program failed. Its output may hold secrets and is not shown.
     #[error("{program} gave no model key: it ended with {exit:?}")]
     Command { program: String, exit: CommandExit },
+    #[error("{path} has no login that can be used", path = .0.display())]
+    NoLogin(PathBuf),
     #[error("the model key is empty or holds characters that no header can carry")]
     Malformed,
     #[error("stopped while reading the model key")]
@@ -62,6 +68,8 @@ pub struct KeyStore {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FetchedKey {
     pub(crate) secret: Option<Secret>,
+    /// Id of the account that a login belongs to.
+    pub(crate) account: Option<String>,
     /// Finds this key and those before it, which a server may still repeat.
     pub(crate) mask: Arc<SecretMask>,
     known: Vec<Secret>,
@@ -100,6 +108,12 @@ impl KeyStore {
 
     async fn fetch_into(&self, held: &mut FetchedKey) -> Result<(), KeyError> {
         held.secret = fetch(&self.source).await?;
+        held.account = match &self.source {
+            KeySource::Login { path, account: Some(pointer), .. } => {
+                Some(read_login(path, pointer).await?.expose().to_owned())
+            }
+            _ => None,
+        };
         held.known.extend(held.secret.clone());
         held.mask = Arc::new(SecretMask::new(&held.known));
         held.generation += 1;
@@ -127,6 +141,19 @@ async fn fetch(source: &KeySource) -> Result<Option<Secret>, KeyError> {
             read_key(&bytes?).map(Some)
         }
         KeySource::Command(argv) => read_key(&ask_program(argv).await?).map(Some),
+        KeySource::Login { path, pointer, .. } => read_login(path, pointer).await.map(Some),
+    }
+}
+
+/// Reads a value of a login file. The program that owns the file renews it.
+async fn read_login(path: &Path, pointer: &str) -> Result<Secret, KeyError> {
+    let file = path.to_path_buf();
+    let read = tokio::task::spawn_blocking(move || host::file::read_private(&file));
+    let Ok(bytes) = read.await else { return Err(KeyError::Stopped) };
+    let login: Value = serde_json::from_slice(&bytes?).unwrap_or_default();
+    match login.pointer(pointer).and_then(Value::as_str) {
+        Some(value) => read_key(value.as_bytes()),
+        None => Err(KeyError::NoLogin(path.to_path_buf())),
     }
 }
 
@@ -217,6 +244,25 @@ mod tests {
         let argv = ["/bin/sh", "-c", "echo k; exit 3"].map(str::to_owned).to_vec();
         let error = KeyStore::new(KeySource::Command(argv)).current().await.unwrap_err();
         assert!(matches!(error, KeyError::Command { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_login_is_read_from_its_file_again_after_it_was_renewed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("auth.json");
+        private(&path, r#"{"tokens":{"access_token":"first","account_id":"acc-1"}}"#);
+        let (pointer, account) = ("/tokens/access_token".to_owned(), "/tokens/account_id");
+        let account = Some(account.to_owned());
+        let source = KeySource::Login { path: path.clone(), pointer, account };
+        let store = KeyStore::new(source.clone());
+        let key = store.current().await.unwrap();
+        assert_eq!((shown(&key), key.account.as_deref()), ("first", Some("acc-1")));
+        private(&path, r#"{"tokens":{"access_token":"second","account_id":"acc-1"}}"#);
+        let fresh = store.replace(&key).await.unwrap().unwrap();
+        assert_eq!(shown(&fresh), "second");
+        private(&path, r#"{"OPENAI_API_KEY":null}"#);
+        let error = KeyStore::new(source).current().await.unwrap_err();
+        assert!(error.to_string().contains("has no login"), "{error}");
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@
 
 mod auth;
 mod bound;
+pub(crate) mod dialect;
 mod key;
 mod path;
 mod price;
@@ -17,6 +18,7 @@ mod spec;
 mod tap;
 mod usage;
 
+pub use dialect::Dialect;
 pub use key::{KeyError, KeySource, KeyStore};
 pub use model::wire::{Price, WireApi};
 pub use path::{ALLOWED_PATHS, AllowedPath};

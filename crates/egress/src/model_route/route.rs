@@ -7,7 +7,8 @@ use host::clock;
 use host::tls::load_client_config;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue,
+    TRANSFER_ENCODING,
 };
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
@@ -16,8 +17,9 @@ use model::redact::SecretMask;
 use model::wire::WireApi;
 
 use super::MODEL_PREFIX;
-use super::auth::{exchange_key, shows_key};
+use super::auth::{betas_of, exchange_key, shows_key};
 use super::bound::CallBound;
+use super::dialect::{Dialect, FRAMES};
 use super::key::{FetchedKey, KeyStore};
 use super::path::{AllowedPath, find_path};
 use super::quota::waiting_until;
@@ -104,8 +106,10 @@ async fn call(
         Some(api) => {
             let (body, reservation) = reserve(shared, route, api, body).await?;
             attempt.call = Some(ModelCall { reservation, stage: CallStage::Sent(api) });
-            body
+            translate(route, &mut head, body)?
         }
+        // A cloud has calls of its own beside those that generate.
+        None if route.spec.dialect != Dialect::Plain => return Err(DenyReason::ModelPath.into()),
         None => {
             route.reservations.count()?;
             body.keep(&shared.state)
@@ -169,7 +173,8 @@ async fn reserve(
     api: WireApi,
     body: Upload,
 ) -> Result<(CallBody, Reservation), RequestError> {
-    if !route.reservations.has_cap() {
+    let has_cap = route.reservations.has_cap();
+    if !has_cap && route.spec.dialect == Dialect::Plain {
         let reservation = route.reservations.reserve(CallBound::default()).await?;
         return Ok((body.keep(&shared.state), reservation));
     }
@@ -178,11 +183,34 @@ async fn reserve(
         return Err(UpstreamFailure::BrokenOff.into());
     };
     let bound = match &body.read {
+        _ if !has_cap => CallBound::default(),
         Some(bytes) => CallBound::read(api, bytes),
         None => CallBound { body_bytes: length.unwrap_or_default(), answer: None },
     };
     let reservation = route.reservations.reserve(bound).await?;
     Ok((body, reservation))
+}
+
+/// Rewrites a call for a cloud that takes it in another form.
+fn translate(
+    route: &ModelRoute,
+    head: &mut request::Parts,
+    body: CallBody,
+) -> Result<CallBody, RequestError> {
+    let spec = &route.spec;
+    if spec.dialect == Dialect::Plain {
+        return Ok(body);
+    }
+    let Some(read) = &body.read else {
+        return Err(DenyReason::ModelBody { limit: spec.max_body_bytes }.into());
+    };
+    let betas = betas_of(&head.headers);
+    let call = spec.dialect.rewrite(read, spec.model.as_deref(), &betas);
+    let call = call.ok_or(DenyReason::BadTarget)?;
+    let target = format!("{}{}", spec.upstream.path, call.path);
+    head.uri = Uri::from(PathAndQuery::try_from(target).or(Err(DenyReason::BadTarget))?);
+    head.headers.insert(CONTENT_LENGTH, call.body.len().into());
+    Ok(body.replaced(call.body))
 }
 
 fn judge(
@@ -226,6 +254,10 @@ fn prepare_head(head: &mut request::Parts, route: &ModelRoute) -> Result<(), Den
     }
     let asked = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let below = asked.strip_prefix(MODEL_PREFIX).unwrap_or(asked);
+    let below = match below.strip_prefix("/v1") {
+        Some(rest) if route.spec.drops_version && !rest.starts_with(char::is_alphanumeric) => rest,
+        _ => below,
+    };
     let slash = if below.starts_with('/') { "" } else { "/" };
     let target = format!("{}{slash}{below}", route.spec.upstream.path);
     let Ok(target) = PathAndQuery::try_from(target) else { return Err(DenyReason::BadTarget) };
@@ -244,7 +276,8 @@ fn keyed(
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = head.uri.clone();
     *request.headers_mut() = head.headers.clone();
-    exchange_key(request.headers_mut(), route.spec.auth, key.secret.as_ref());
+    let (secret, account) = (key.secret.as_ref(), key.account.as_deref());
+    exchange_key(request.headers_mut(), route.spec.auth, secret, account);
     request
 }
 
@@ -278,7 +311,8 @@ enum CallStage {
 impl ModelCall {
     fn answered(&mut self, response: &Response<Incoming>) {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let is_stream = kind
+            .is_some_and(|kind| kind.starts_with("text/event-stream") || kind.starts_with(FRAMES));
         let form = if is_stream { Form::Events } else { Form::Document };
         if let CallStage::Sent(api) = self.stage {
             let is_success = response.status().is_success();

@@ -9,6 +9,7 @@ use model::wire::WireApi;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::dialect::Dialect;
 use super::key::KeySource;
 use super::price::Prices;
 use super::usage::ModelUsage;
@@ -37,6 +38,14 @@ pub struct ModelRouteSpec {
     /// Certificates to trust besides those of the system, in PEM; for a server with its own authority.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
+    /// True if the base URL has the version, so that `/v1` of a call is dropped.
+    #[serde(default)]
+    pub drops_version: bool,
+    #[serde(default)]
+    pub dialect: Dialect,
+    /// The model that the user chose, for a dialect that has it in the path.
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 /// Header in which a server expects the key.
@@ -51,6 +60,10 @@ pub enum AuthStyle {
     ApiKey,
     /// Both `x-api-key` and `authorization`.
     Both,
+    /// `authorization: Bearer TOKEN` with the mark of a login of Claude Code.
+    ClaudeLogin,
+    /// `authorization: Bearer TOKEN` with the id of the account, for a ChatGPT login of Codex.
+    ChatgptLogin,
 }
 
 /// Caps on the use of the model. A call reserves its most before it starts, so that only the answer of a call that runs
@@ -109,6 +122,9 @@ impl ModelRouteSpec {
             prices: Prices::default(),
             max_body_bytes: default_body_bytes(),
             ca_file: None,
+            drops_version: false,
+            dialect: Dialect::Plain,
+            model: None,
         }
     }
 
@@ -169,6 +185,20 @@ impl Upstream {
         addresses.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
     }
 
+    /// Returns the host, without its port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns whether the path has a version of an API, such as `/v1` or `/v1beta/openai`.
+    pub fn has_version(&self) -> bool {
+        let is_version = |segment: &str| {
+            let rest = segment.strip_prefix('v');
+            rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+        };
+        self.path.split('/').any(is_version)
+    }
+
     /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         let is_v6 = self.host.contains(':');
@@ -220,6 +250,20 @@ mod tests {
         assert_eq!(shown("https://api.example.com:443/a/v1/"), "https://api.example.com/a/v1");
         assert_eq!(shown("http://127.0.0.1:8080/s/x"), "http://127.0.0.1:8080/s/x");
         assert_eq!(shown("http://[::1]:8080"), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn an_address_may_have_the_version() {
+        for (text, expected) in [
+            ("http://127.0.0.1:11434", false),
+            ("http://127.0.0.1:11434/v1", true),
+            ("https://x.example/api/paas/v4/", true),
+            ("https://x.example/v1beta/openai", true),
+            ("https://x.openai.azure.com/openai/v1", true),
+            ("https://x.example/vault/api", false),
+        ] {
+            assert_eq!(Upstream::parse(text).unwrap().has_version(), expected, "{text}");
+        }
     }
 
     #[test]

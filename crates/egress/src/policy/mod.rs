@@ -146,18 +146,22 @@ impl EgressPolicy {
         }
     }
 
-    fn allows(&self, host: &HostName, port: u16) -> bool {
+    /// Returns whether a rule or the profile names the host. The profile `open` names none.
+    pub(crate) fn lists(&self, host: &HostName, port: u16) -> bool {
         let covers = |rules: &[AllowRule]| rules.iter().any(|rule| rule.covers(host, port));
         match self.profile {
             EgressProfile::None => false,
-            EgressProfile::Open => true,
-            EgressProfile::ModelOnly => covers(&self.allow),
+            EgressProfile::ModelOnly | EgressProfile::Open => covers(&self.allow),
             EgressProfile::Packages => {
                 covers(&self.allow)
                     || covers(&self.extra_package_hosts)
                     || registry::is_registry(host)
             }
         }
+    }
+
+    fn allows(&self, host: &HostName, port: u16) -> bool {
+        self.profile == EgressProfile::Open || self.lists(host, port)
     }
 }
 

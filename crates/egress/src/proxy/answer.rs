@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::response;
 use hyper::{Response, StatusCode};
 use model::redact::SecretMask;
@@ -14,6 +14,7 @@ use super::body::Download;
 use super::header::strip_hop_by_hop;
 use super::shared::ProxyState;
 use super::upstream::{RequestError, UpstreamResponse};
+use crate::model_route::dialect::FRAMES;
 
 /// A response: our own, or one that is forwarded.
 pub(crate) type ProxyResponse = Response<Either<Full<Bytes>, Download>>;
@@ -63,6 +64,15 @@ pub(crate) fn forward_masked(
     // The words after the status are an extension.
     head.extensions.clear();
     head.headers = mask_headers(&head.headers, mask);
+    let kind = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let body = match kind.is_some_and(|kind| kind.starts_with(FRAMES)) {
+        true => {
+            head.headers.remove(CONTENT_LENGTH);
+            head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+            body.unframed()
+        }
+        false => body,
+    };
     let body = if mask.is_empty() { body } else { body.masked(mask) };
     Response::from_parts(head, Either::Right(body))
 }

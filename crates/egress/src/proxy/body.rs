@@ -17,6 +17,7 @@ use super::attempt::{EgressAttempt, Meter};
 use super::pool::Lease;
 use super::shared::ProxyState;
 use super::upstream::UpstreamFailure;
+use crate::model_route::dialect::FrameReader;
 use crate::policy::{DenyReason, EgressLimits};
 use crate::state::EgressState;
 
@@ -173,6 +174,16 @@ impl Upload {
     }
 }
 
+impl CallBody {
+    /// Sends other bytes in the place of a body that was read.
+    pub(crate) fn replaced(self, body: Bytes) -> Self {
+        let Upload::Held { meter, .. } = self.upload else { return self };
+        self.kept.pieces().pieces = [body.clone()].into();
+        let upload = Upload::Held { pieces: [body.clone()].into(), meter };
+        Self { upload, kept: self.kept, read: Some(body) }
+    }
+}
+
 impl LiveUpload {
     fn check_size(&mut self, piece: &Bytes) -> Result<(), DenyReason> {
         self.sent += piece.len() as u64;
@@ -270,6 +281,8 @@ pub(crate) struct Download {
     attempt: EgressAttempt,
     home: Option<(Arc<ProxyState>, Lease)>,
     mask: Option<MaskingStream>,
+    /// Turns frames of bytes into events.
+    frames: Option<FrameReader>,
 }
 
 impl Download {
@@ -280,12 +293,25 @@ impl Download {
         lease: Lease,
     ) -> Self {
         let idle = Idle::new(&shared.policy.limits);
-        Self { inner, idle, attempt, home: Some((Arc::clone(shared), lease)), mask: None }
+        Self {
+            inner,
+            idle,
+            attempt,
+            home: Some((Arc::clone(shared), lease)),
+            mask: None,
+            frames: None,
+        }
     }
 
     /// Masks secrets in the body.
     pub(crate) fn masked(mut self, mask: &Arc<SecretMask>) -> Self {
         self.mask = Some(MaskingStream::new(Arc::clone(mask)));
+        self
+    }
+
+    /// Turns a stream of frames into events.
+    pub(crate) fn unframed(mut self) -> Self {
+        self.frames = Some(FrameReader::default());
         self
     }
 
@@ -303,6 +329,14 @@ impl Download {
             ready.extend(mask.finish());
         }
         (!ready.is_empty()).then(|| Frame::data(ready.into()))
+    }
+
+    fn unframe(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, UpstreamFailure> {
+        let (Some(frames), Some(piece)) = (&mut self.frames, frame.data_ref()) else {
+            return Ok(frame);
+        };
+        let events = frames.push(piece).ok_or(UpstreamFailure::Encoded)?;
+        Ok(Frame::data(events.into()))
     }
 
     fn rest(&mut self) -> Option<Frame<Bytes>> {
@@ -337,6 +371,13 @@ impl Body for Download {
                 }
             };
             this.idle.reset();
+            let frame = match this.unframe(frame) {
+                Ok(frame) => frame,
+                Err(failure) => {
+                    this.attempt.stopped_by(&failure.into());
+                    return Poll::Ready(Some(Err(io::ErrorKind::InvalidData.into())));
+                }
+            };
             if let Some(piece) = frame.data_ref() {
                 if let Err(refusal) = this.attempt.meter.count_down(piece.len() as u64) {
                     return Poll::Ready(Some(Err(io::Error::other(refusal.code()))));
@@ -356,6 +397,9 @@ impl Body for Download {
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.frames.is_some() {
+            return SizeHint::default();
+        }
         let (inner, held) = (self.inner.size_hint(), self.held_len() as u64);
         let mut hint = SizeHint::new();
         if let Some(upper) = inner.upper() {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::web_proxy::WebProxy;
+
 use super::attempt::EgressAttempt;
 use super::pool::Pool;
 use crate::config::{EgressConfig, EgressError};
@@ -21,6 +23,8 @@ pub(crate) struct ProxyState {
     pub(crate) state: Arc<EgressState>,
     pub(crate) addresses: Addresses,
     pub(crate) pool: Pool,
+    /// The proxy of the network outside, where there is one.
+    pub(crate) proxy: WebProxy,
 }
 
 impl ProxyState {
@@ -28,6 +32,7 @@ impl ProxyState {
         config: EgressConfig,
         keys: KeyStore,
         resolver: Arc<dyn Resolver>,
+        proxy: WebProxy,
     ) -> Result<Self, EgressError> {
         let state = Arc::new(EgressState::new());
         let model = match config.model {
@@ -39,7 +44,7 @@ impl ProxyState {
         let keep = Duration::from_secs(config.policy.limits.dns_cache_secs);
         let addresses = Addresses::new(resolver, keep);
         let policy = config.policy;
-        Ok(Self { policy, model, log, state, addresses, pool: Pool::default() })
+        Ok(Self { policy, model, log, state, addresses, pool: Pool::default(), proxy })
     }
 
     /// Starts an attempt that will get a line in the log, unless the run has reached its limit on requests.

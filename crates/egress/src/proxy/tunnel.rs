@@ -8,6 +8,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::web_proxy::WebScheme;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::http::uri::Authority;
@@ -78,10 +79,13 @@ async fn prepare(
     shared.judge_caps()?;
     let place = UpstreamTarget::Asked(host.clone(), port);
     if port != TLS_PORT {
-        shared.locate(&place).await?;
+        // Behind a proxy the name may be one that only the proxy resolves.
+        if shared.proxy.server_for(WebScheme::Https, host.as_str(), port).is_none() {
+            shared.locate(&place).await?;
+        }
         return Ok((host, None));
     }
-    let (stream, address) = shared.connect(&place).await?;
+    let (stream, address) = shared.connect(&place, WebScheme::Https).await?;
     attempt.reached(Some(address));
     Ok((host, Some(stream)))
 }
@@ -112,7 +116,7 @@ pub(super) async fn run(shared: &Arc<ProxyState>, tunnel: Tunnel) {
             let place = UpstreamTarget::Asked(host, port);
             let outside = match outside {
                 Some(outside) => outside,
-                None => match shared.connect(&place).await {
+                None => match shared.connect(&place, WebScheme::Https).await {
                     Ok((outside, address)) => {
                         attempt.reached(Some(address));
                         outside

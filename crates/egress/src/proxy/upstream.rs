@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::web_proxy::{ProxyServer, TunnelError, WebScheme};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::{Request, Response, StatusCode};
@@ -49,6 +50,10 @@ pub(crate) enum UpstreamFailure {
     Encoded,
     #[error("cannot be called, since its key could not be read on the host")]
     NoKey,
+    #[error("cannot be reached: the proxy of this network (HTTPS_PROXY) does not answer")]
+    ProxyAway,
+    #[error("cannot be reached: the proxy of this network (HTTPS_PROXY) refuses it")]
+    ProxyRefused,
 }
 
 impl RequestError {
@@ -63,6 +68,8 @@ impl RequestError {
             Self::Failed(UpstreamFailure::BrokenOff) => "broken_off",
             Self::Failed(UpstreamFailure::Encoded) => "encoded",
             Self::Failed(UpstreamFailure::NoKey) => "no_key",
+            Self::Failed(UpstreamFailure::ProxyAway) => "proxy_away",
+            Self::Failed(UpstreamFailure::ProxyRefused) => "proxy_refused",
         }
     }
 
@@ -76,7 +83,9 @@ impl RequestError {
                 | UpstreamFailure::Tls
                 | UpstreamFailure::BrokenOff
                 | UpstreamFailure::Encoded
-                | UpstreamFailure::NoKey,
+                | UpstreamFailure::NoKey
+                | UpstreamFailure::ProxyAway
+                | UpstreamFailure::ProxyRefused,
             ) => StatusCode::BAD_GATEWAY,
         }
     }
@@ -142,12 +151,18 @@ impl ProxyState {
         Ok(addresses)
     }
 
-    /// Connects to a target, at one of the judged addresses and no other.
+    /// Connects to a target, at one of the judged addresses and no other, or through the proxy of the network outside.
     pub(super) async fn connect(
         &self,
         place: &UpstreamTarget,
+        scheme: WebScheme,
     ) -> Result<(TcpStream, SocketAddr), RequestError> {
         let limit = self.connect_limit();
+        let (host, port) = place.host_and_port();
+        if let Some(server) = self.proxy.server_for(scheme, host, port) {
+            let connected = timeout(limit, self.connect_through(server, place));
+            return connected.await.unwrap_or_else(|_| Err(UpstreamFailure::TimedOut.into()));
+        }
         let connected = timeout(limit, async {
             let addresses = self.locate(place).await?;
             // An unresponsive address must leave time for the next one.
@@ -161,6 +176,35 @@ impl ProxyState {
             Err(UpstreamFailure::Unreachable.into())
         });
         connected.await.unwrap_or_else(|_| Err(UpstreamFailure::TimedOut.into()))
+    }
+
+    /// Connects through a proxy, which resolves names itself and would lead to addresses that are refused here. A name
+    /// that a rule lists, or that the user chose, is passed on; any other is passed on as the address that was judged.
+    async fn connect_through(
+        &self,
+        server: &ProxyServer,
+        place: &UpstreamTarget,
+    ) -> Result<(TcpStream, SocketAddr), RequestError> {
+        let (host, port) = place.host_and_port();
+        let is_listed = match place {
+            UpstreamTarget::Asked(host, port) => self.policy.lists(host, *port),
+            UpstreamTarget::Chosen(..) => true,
+        };
+        // Behind a proxy many machines resolve no outside names, so a listed one need not be.
+        let patience = self.connect_limit() / 3;
+        let located = timeout(patience, self.locate(place)).await;
+        let located = located.unwrap_or_else(|_| Err(UpstreamFailure::TimedOut.into()));
+        let target = match located {
+            Ok(_) if is_listed => host.to_owned(),
+            Ok(addresses) => addresses.first().map(|it| it.ip().to_string()).unwrap_or_default(),
+            Err(RequestError::Failed(_)) if is_listed => host.to_owned(),
+            Err(error) => return Err(error),
+        };
+        let failed = |error| match error {
+            TunnelError::Unreachable | TunnelError::Garbled => UpstreamFailure::ProxyAway,
+            TunnelError::Refused | TunnelError::Unauthorized => UpstreamFailure::ProxyRefused,
+        };
+        server.connect(&target, port).await.map_err(|error| failed(error).into())
     }
 
     /// Sends a request over an idle connection, or over a new one. A connection that turns out to be dead is
@@ -200,7 +244,8 @@ impl ProxyState {
     }
 
     async fn open_lease(&self, way: &UpstreamRoute, peer: &Peer) -> Result<Lease, RequestError> {
-        let (stream, address) = self.connect(&way.place).await?;
+        let scheme = if way.tls.is_some() { WebScheme::Https } else { WebScheme::Http };
+        let (stream, address) = self.connect(&way.place, scheme).await?;
         let sender = match &way.tls {
             None => shake_hands(stream).await?,
             Some(config) => {

@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod allowed;
+mod behind_proxy;
+mod cloud;
 mod echo;
 mod forbidden;
 mod limits;

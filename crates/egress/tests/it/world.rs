@@ -12,6 +12,7 @@ use egress::record::{EgressEntry, read_log};
 use egress::{
     Egress, EgressConfig, EgressReport, EgressState, KeyStore, ModelRouteSpec, Resolved, Resolver,
 };
+use host::web_proxy::WebProxy;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -76,7 +77,16 @@ impl World {
     }
 
     pub(crate) async fn start_with(policy: EgressPolicy, model: Option<ModelRouteSpec>) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), policy, model).await
+        Self::start_behind(policy, model, WebProxy::default()).await
+    }
+
+    /// Starts on a machine that has a proxy outside.
+    pub(crate) async fn start_behind(
+        policy: EgressPolicy,
+        model: Option<ModelRouteSpec>,
+        proxy: WebProxy,
+    ) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), policy, model, proxy).await
     }
 
     /// Ends the supervisor and starts another for the same run.
@@ -84,10 +94,15 @@ impl World {
         self.stop.send(()).unwrap();
         timeout(PATIENCE, self.serving).await.unwrap().unwrap();
         std::fs::remove_file(&self.socket).unwrap();
-        Self::start_in(self.dir, policy, model).await
+        Self::start_in(self.dir, policy, model, WebProxy::default()).await
     }
 
-    async fn start_in(dir: TempDir, policy: EgressPolicy, model: Option<ModelRouteSpec>) -> Self {
+    async fn start_in(
+        dir: TempDir,
+        policy: EgressPolicy,
+        model: Option<ModelRouteSpec>,
+        proxy: WebProxy,
+    ) -> Self {
         let log_path = dir.path().join("egress.jsonl");
         let socket = dir.path().join("egress.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -96,7 +111,8 @@ impl World {
         let config =
             EgressConfig { run: RUN.to_owned(), policy, model, log_path: log_path.clone() };
         let resolver = Arc::new(names.clone());
-        let egress = Egress::open_with(config, KeyStore::new(source), resolver).await.unwrap();
+        let egress = Egress::open_with(config, KeyStore::new(source), resolver, proxy).await;
+        let egress = egress.unwrap();
         let state = egress.state();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(egress.serve(listener, stopped));

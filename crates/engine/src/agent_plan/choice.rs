@@ -2,7 +2,7 @@
 //! user's options.
 
 use agent::WireApi;
-use egress::model_route::AuthStyle;
+use egress::model_route::{AuthStyle, Dialect, Upstream};
 
 use super::AgentOptions;
 
@@ -57,6 +57,11 @@ pub struct ModelChoice {
     pub model: Option<String>,
     /// The variable of the key, unless the user names another location.
     pub key: &'static str,
+    pub dialect: Dialect,
+    /// Command line that prints the key where the variable is not set.
+    pub key_command: Option<&'static str>,
+    /// Prefix of the server that was chosen, for logins.
+    pub vendor: &'static str,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +72,8 @@ pub enum NoModel {
     Unknown { model: String },
     #[error("{provider} needs the name of a model")]
     Missing { provider: &'static str },
+    #[error("{cloud} needs the name of a model, as it is called there")]
+    Cloud { cloud: &'static str },
     #[error("unknown way to talk to a model '{wire}'; use messages, chat or responses")]
     Wire { wire: String },
 }
@@ -85,6 +92,22 @@ pub(super) fn choose_model(options: &AgentOptions) -> Result<ModelChoice, NoMode
             None => (None, Some(name.to_owned())),
         },
     };
+    let cloud = options.url.as_deref().and_then(find_cloud);
+    if let (Some(cloud), Some(url)) = (cloud, options.url.as_deref()) {
+        let Some(model) = model else { return Err(NoModel::Cloud { cloud: cloud.name }) };
+        let wire = wire.or(cloud.wire).or(known.map(|it| it.wire)).unwrap_or(WireApi::Chat);
+        return Ok(ModelChoice {
+            url: url.to_owned(),
+            wire,
+            auth: cloud.auth,
+            model: Some(model),
+            key: cloud.key,
+            dialect: cloud.dialect,
+            key_command: cloud.key_command,
+            vendor: cloud.name,
+        });
+    }
+    let (dialect, key_command) = (Dialect::Plain, None);
     match (known, options.url.as_deref()) {
         (Some(known), url) => Ok(ModelChoice {
             url: url.unwrap_or(known.url).to_owned(),
@@ -92,6 +115,9 @@ pub(super) fn choose_model(options: &AgentOptions) -> Result<ModelChoice, NoMode
             auth: known.auth,
             model,
             key: known.key,
+            dialect,
+            key_command,
+            vendor: known.prefix,
         }),
         (None, Some(url)) => Ok(ModelChoice {
             url: url.to_owned(),
@@ -99,8 +125,62 @@ pub(super) fn choose_model(options: &AgentOptions) -> Result<ModelChoice, NoMode
             auth: AuthStyle::Bearer,
             model,
             key: "MODEL_API_KEY",
+            dialect,
+            key_command,
+            vendor: "",
         }),
         (None, None) => Err(NoModel::Unknown { model: model.unwrap_or_default() }),
+    }
+}
+
+/// A cloud that offers models of several vendors, known by the address of its servers.
+#[derive(Debug, Clone, Copy)]
+struct Cloud {
+    name: &'static str,
+    wire: Option<WireApi>,
+    auth: AuthStyle,
+    dialect: Dialect,
+    key: &'static str,
+    key_command: Option<&'static str>,
+}
+
+const VERTEX: Cloud = Cloud {
+    name: "Vertex AI",
+    wire: Some(WireApi::Messages),
+    auth: AuthStyle::Bearer,
+    dialect: Dialect::Vertex,
+    key: "VERTEX_ACCESS_TOKEN",
+    key_command: Some("gcloud auth print-access-token"),
+};
+const BEDROCK: Cloud = Cloud {
+    name: "Bedrock",
+    wire: Some(WireApi::Messages),
+    auth: AuthStyle::Bearer,
+    dialect: Dialect::Bedrock,
+    key: "AWS_BEARER_TOKEN_BEDROCK",
+    key_command: None,
+};
+const AZURE: Cloud = Cloud {
+    name: "Azure",
+    wire: None,
+    auth: AuthStyle::ApiKey,
+    dialect: Dialect::Plain,
+    key: "AZURE_API_KEY",
+    key_command: None,
+};
+
+/// Finds the cloud of an address. OpenAI-compatible paths of the same clouds are servers like any other.
+fn find_cloud(url: &str) -> Option<Cloud> {
+    let upstream = Upstream::parse(url).ok()?;
+    let host = upstream.host();
+    let is_below = |suffix: &str| host.ends_with(suffix);
+    let is_bedrock = host.starts_with("bedrock-runtime.") && is_below(".amazonaws.com");
+    let is_azure = [".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"];
+    match () {
+        () if is_below("aiplatform.googleapis.com") && !url.contains("/openapi") => Some(VERTEX),
+        () if is_bedrock && !url.contains("/openai") => Some(BEDROCK),
+        () if is_azure.into_iter().any(is_below) => Some(AZURE),
+        () => None,
     }
 }
 
@@ -165,6 +245,39 @@ mod tests {
         check(Provider::OpenCode, Some("scripted"), Some("http://127.0.0.1:9/s/x"), expected);
         let expected = ("http://127.0.0.1:9/s/x", WireApi::Messages, None);
         check(Provider::Claude, None, Some("http://127.0.0.1:9/s/x"), expected);
+    }
+
+    #[test]
+    fn clouds_are_known_by_their_addresses() {
+        let vertex = "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1/publishers/anthropic";
+        for (provider, url, expected) in [
+            (Provider::Claude, vertex, (AuthStyle::Bearer, Dialect::Vertex, WireApi::Messages)),
+            (
+                Provider::OpenCode,
+                "https://bedrock-runtime.eu-west-1.amazonaws.com",
+                (AuthStyle::Bearer, Dialect::Bedrock, WireApi::Messages),
+            ),
+            (
+                Provider::Codex,
+                "https://mine.openai.azure.com/openai/v1",
+                (AuthStyle::ApiKey, Dialect::Plain, WireApi::Responses),
+            ),
+            (
+                Provider::Claude,
+                "https://mine.services.ai.azure.com/anthropic",
+                (AuthStyle::ApiKey, Dialect::Plain, WireApi::Messages),
+            ),
+            (
+                Provider::OpenCode,
+                "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
+                (AuthStyle::Bearer, Dialect::Plain, WireApi::Chat),
+            ),
+        ] {
+            let choice = choose_model(&options(provider, Some("m"), Some(url))).expect("a choice");
+            assert_eq!((choice.auth, choice.dialect, choice.wire), expected, "{url}");
+        }
+        let error = choose_model(&options(Provider::Claude, None, Some(vertex))).unwrap_err();
+        assert_eq!(error.to_string(), "Vertex AI needs the name of a model, as it is called there");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use host::file::{FileError, is_pipe, read_private, read_private_or_pipe};
 use model::env_file::EnvFile;
 use model::secret::Secret;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ResolveAgentError;
 
@@ -30,6 +31,12 @@ pub enum KeyLocation {
     File(PathBuf),
     /// The output of a command, which the shim runs.
     Command(Vec<String>),
+    /// The login of the agent's own program, which the shim reads.
+    Login {
+        path: PathBuf,
+        pointer: String,
+        account: Option<String>,
+    },
 }
 
 impl KeyLocation {
@@ -44,7 +51,7 @@ impl KeyLocation {
             Self::File(path) if is_pipe(path) => {
                 Ok(vec![(KEY_VARIABLE.to_owned(), read_key_file(path)?)])
             }
-            Self::Nowhere | Self::File(_) | Self::Command(_) => Ok(Vec::new()),
+            Self::Nowhere | Self::File(_) | Self::Command(_) | Self::Login { .. } => Ok(Vec::new()),
             Self::Settings { path, name } => {
                 Ok(vec![(KEY_VARIABLE.to_owned(), read_setting(path, name)?)])
             }
@@ -61,6 +68,9 @@ impl KeyLocation {
         if let Self::File(path) = self {
             return Ok(vec![read_key_file(path)?]);
         }
+        if let Self::Login { path, .. } = self {
+            return read_tokens(path);
+        }
         Ok(self.variables()?.into_iter().map(|(_, secret)| secret).collect())
     }
 
@@ -73,6 +83,11 @@ impl KeyLocation {
             Self::File(path) if is_pipe(path) => KeySource::Env(KEY_VARIABLE.to_owned()),
             Self::File(path) => KeySource::File(path.clone()),
             Self::Command(argv) => KeySource::Command(argv.clone()),
+            Self::Login { path, pointer, account } => KeySource::Login {
+                path: path.clone(),
+                pointer: pointer.clone(),
+                account: account.clone(),
+            },
         }
     }
 }
@@ -85,8 +100,28 @@ impl fmt::Display for KeyLocation {
             Self::Variable(name) => f.write_str(name),
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Command(_) => f.write_str("a command"),
+            Self::Login { path, .. } => write!(f, "the login in {}", path.display()),
         }
     }
+}
+
+/// Every token of a login file, the one that renews the others among them.
+fn read_tokens(path: &Path) -> Result<Vec<Secret>, ResolveAgentError> {
+    const SHORTEST: usize = 20;
+    fn collect(value: &Value, tokens: &mut Vec<Secret>) {
+        match value {
+            Value::String(text) if text.len() >= SHORTEST => {
+                tokens.push(Secret::new(text.as_str()));
+            }
+            Value::Array(values) => values.iter().for_each(|value| collect(value, tokens)),
+            Value::Object(fields) => fields.values().for_each(|value| collect(value, tokens)),
+            _ => {}
+        }
+    }
+    let file: Value = serde_json::from_slice(&read_private(path)?).unwrap_or_default();
+    let mut tokens = Vec::new();
+    collect(&file, &mut tokens);
+    Ok(tokens)
 }
 
 fn read_key_file(path: &Path) -> Result<Secret, FileError> {

@@ -3,6 +3,7 @@
 
 pub mod choice;
 mod key;
+mod login;
 mod plan;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use agent::{
     AgentError, AgentRequest, Interaction, McpServer, ModelEndpoint, ModelUse, Provider,
     RequiredSetting, SessionRequest, WireApi,
 };
-use egress::model_route::{Caps, Price, Prices, SpecError, Upstream};
+use egress::model_route::{AuthStyle, Caps, Dialect, Price, Prices, SpecError, Upstream};
 use egress::{EgressConfig, EgressPolicy, EgressProfile, ModelRouteSpec, is_public};
 use guest::script::Script;
 use host::file::FileError;
@@ -23,6 +24,7 @@ use crate::terminal::TerminalPlan;
 use choice::{ModelChoice, NoModel, choose_model};
 
 pub use key::{KeyLocation, read_once};
+pub use login::has_login;
 pub(crate) use plan::PROGRAM_DIR;
 pub use plan::{AgentPlan, PROXY};
 
@@ -41,6 +43,8 @@ pub struct AgentOptions {
     pub wire: Option<String>,
     /// Instead of the server's usual variable.
     pub key: Option<KeyLocation>,
+    /// Use of the login of the agent's own program, instead of a key.
+    pub login: bool,
     pub caps: Caps,
     pub price: Option<Price>,
     /// Egress beside the model; `None` for nothing.
@@ -72,6 +76,8 @@ pub enum ResolveAgentError {
     NoRuntime(String),
     #[error("the model's key is not there: set {name}, or name a file that holds it")]
     NoKey { name: String },
+    #[error("{name} has no login that can be used with this model server")]
+    NoLogin { name: &'static str },
     #[error("{path}: {reason}", path = path.display())]
     Settings { path: PathBuf, reason: String },
     #[error(transparent)]
@@ -250,17 +256,56 @@ fn permit_typed_address(policy: &mut Option<EgressPolicy>, upstream: &Upstream) 
 
 impl Model {
     fn choose(options: &AgentOptions) -> Result<Self, ResolveAgentError> {
-        let choice = choose_model(options)?;
-        let usual = || match options.url.is_some() && host::env::var(choice.key).is_none() {
-            // A server of one's own often needs no key; one that does answers 401.
-            true => KeyLocation::Nowhere,
-            false => KeyLocation::Variable(choice.key.to_owned()),
+        let mut choice = choose_model(options)?;
+        let key = match &options.key {
+            Some(key) => key.clone(),
+            None if options.login => use_login(options, &mut choice)?,
+            None => usual_key(options, &mut choice),
         };
-        let key = options.key.clone().unwrap_or_else(usual);
         let route = route(options, &choice, &key)?;
         let secrets = key.values()?;
         Ok(Self { choice, route, key, secrets })
     }
+}
+
+/// The key where the user names none: the variable of the server, the token that Claude Code makes for machines, or the
+/// command that a cloud has for it.
+fn usual_key(options: &AgentOptions, choice: &mut ModelChoice) -> KeyLocation {
+    let is_set = |name: &str| host::env::var(name).is_some_and(|value| !value.is_empty());
+    let is_cloud = choice.auth == AuthStyle::ApiKey || choice.dialect != Dialect::Plain;
+    match (is_set(choice.key), choice.key_command) {
+        (true, _) => {}
+        (false, Some(line)) => return KeyLocation::command_line(line),
+        // A server of one's own often needs no key; one that does answers 401.
+        (false, None) if options.url.is_some() && !is_cloud => return KeyLocation::Nowhere,
+        (false, None) if options.provider == Provider::Claude && is_set(CLAUDE_TOKEN) => {
+            choice.auth = AuthStyle::ClaudeLogin;
+            return KeyLocation::Variable(CLAUDE_TOKEN.to_owned());
+        }
+        (false, None) => {}
+    }
+    KeyLocation::Variable(choice.key.to_owned())
+}
+
+/// Variable with the token that `claude setup-token` prints.
+const CLAUDE_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
+
+/// The login of the agent's own program. Its token goes to the vendor's server alone.
+fn use_login(
+    options: &AgentOptions,
+    choice: &mut ModelChoice,
+) -> Result<KeyLocation, ResolveAgentError> {
+    let provider = options.provider;
+    let login = login::find_login(provider, choice.vendor);
+    let login = login.filter(|_| options.url.is_none());
+    let login = login.ok_or(ResolveAgentError::NoLogin { name: provider.name() })?;
+    login.check(provider)?;
+    choice.auth = login.auth.unwrap_or(choice.auth);
+    if choice.auth == AuthStyle::ChatgptLogin {
+        login::CHATGPT_URL.clone_into(&mut choice.url);
+    }
+    let account = login.account.map(str::to_owned);
+    Ok(KeyLocation::Login { path: login.path, pointer: login.pointer, account })
 }
 
 fn wants_model(options: &AgentOptions) -> bool {
@@ -278,6 +323,9 @@ fn route(
 ) -> Result<ModelRouteSpec, ResolveAgentError> {
     let upstream = Upstream::parse(&choice.url)?;
     let mut spec = ModelRouteSpec::new(upstream, choice.auth, key.source(), "");
+    spec.drops_version = spec.upstream.has_version() || choice.auth == AuthStyle::ChatgptLogin;
+    spec.dialect = choice.dialect;
+    spec.model = choice.model.clone().filter(|_| choice.dialect != Dialect::Plain);
     spec.apis = vec![choice.wire];
     spec.caps = options.caps;
     if let Some(price) = options.price {
@@ -296,7 +344,8 @@ async fn installed(
     if let Some(missing) = install::missing_runtime(program).await {
         return Err(ResolveAgentError::NoRuntime(missing));
     }
-    install::find(agents, program).ok_or(ResolveAgentError::NotInstalled { name: provider.name() })
+    install::find_any(agents, program)
+        .ok_or(ResolveAgentError::NotInstalled { name: provider.name() })
 }
 
 /// Finds the program of the agent `command`. One of the system is in the box's root; another one is copied beside the box

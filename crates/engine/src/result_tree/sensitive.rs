@@ -17,8 +17,9 @@ use crate::evidence::Pins;
 /// Bytes of a package manifest that are read.
 const MANIFEST_BYTES: usize = 1 << 20;
 
-/// Scripts that package managers run when a package is installed.
-const INSTALL_SCRIPTS: [&str; 10] = [
+/// Scripts that package managers run when a package is installed, and those of `npm test`, which is the first thing that a
+/// reviewer types.
+const ACTING_SCRIPTS: [&str; 13] = [
     "preinstall",
     "install",
     "postinstall",
@@ -29,6 +30,9 @@ const INSTALL_SCRIPTS: [&str; 10] = [
     "prepack",
     "postpack",
     "dependencies",
+    "pretest",
+    "test",
+    "posttest",
 ];
 
 /// File that acts by itself and that the result has as neither side has it.
@@ -84,7 +88,7 @@ struct SensitiveCandidate<'a> {
 }
 
 impl SensitiveCandidate<'_> {
-    /// A package manifest acts only by its install scripts.
+    /// A package manifest acts only by its install and test scripts.
     async fn acts(&self, repo: &SealedRepo) -> Result<bool, GitError> {
         let is_manifest = fold_path(self.path).last().is_some_and(|name| name == "package.json");
         match self.made {
@@ -134,14 +138,14 @@ async fn leave_out_merged(
     Ok(())
 }
 
-/// Returns whether a package manifest has an install script that neither side has. One that cannot be read may have any.
+/// Returns whether a package manifest has an install or test script that neither side has. One that cannot be read may have any.
 async fn adds_scripts(repo: &SealedRepo, entry: &MadeEntry) -> Result<bool, GitError> {
     let sides = entry.sides.iter().filter(|side| is_file(side.mode)).map(|side| side.id.clone());
     let ids: Vec<Sha> = std::iter::once(entry.id.clone()).chain(sides).collect();
     let blobs = repo.read_blobs(&ids, MANIFEST_BYTES).await?;
     let scripts = blobs.iter().map(|blob| {
         let blob = blob.as_ref().filter(|blob| blob.size == blob.bytes.len() as u64)?;
-        parse_install_scripts(&blob.bytes)
+        parse_acting_scripts(&blob.bytes)
     });
     let mut scripts = scripts.collect::<Vec<_>>().into_iter();
     let Some(Some(made)) = scripts.next() else { return Ok(true) };
@@ -151,11 +155,11 @@ async fn adds_scripts(repo: &SealedRepo, entry: &MadeEntry) -> Result<bool, GitE
     Ok(made.iter().any(|(name, line)| !is_known(name, line)))
 }
 
-fn parse_install_scripts(text: &[u8]) -> Option<BTreeMap<String, Value>> {
+fn parse_acting_scripts(text: &[u8]) -> Option<BTreeMap<String, Value>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let manifest: Value = serde_json::from_slice(text).ok()?;
     let scripts = manifest.get("scripts").and_then(Value::as_object).cloned().unwrap_or_default();
-    Some(scripts.into_iter().filter(|(name, _)| INSTALL_SCRIPTS.contains(&name.as_str())).collect())
+    Some(scripts.into_iter().filter(|(name, _)| ACTING_SCRIPTS.contains(&name.as_str())).collect())
 }
 
 #[cfg(test)]
@@ -163,12 +167,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_scripts_that_run_on_install_count() {
-        let text = br#"{"scripts": {"test": "x", "postinstall": "y", "prepare": "z"}}"#;
-        let names: Vec<String> = parse_install_scripts(text).expect("JSON").into_keys().collect();
-        assert_eq!(names, ["postinstall", "prepare"]);
-        assert_eq!(parse_install_scripts(b"\xef\xbb\xbf{}"), Some(BTreeMap::new()));
-        assert_eq!(parse_install_scripts(b"{"), None);
+    fn only_scripts_of_installs_and_tests_count() {
+        let text =
+            br#"{"scripts": {"build": "w", "test": "x", "postinstall": "y", "prepare": "z"}}"#;
+        let names: Vec<String> = parse_acting_scripts(text).expect("JSON").into_keys().collect();
+        assert_eq!(names, ["postinstall", "prepare", "test"]);
+        assert_eq!(parse_acting_scripts(b"\xef\xbb\xbf{}"), Some(BTreeMap::new()));
+        assert_eq!(parse_acting_scripts(b"{"), None);
     }
 
     #[test]

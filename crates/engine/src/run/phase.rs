@@ -225,6 +225,8 @@ pub async fn gather_evidence<P: Product>(
 pub struct Push<'a> {
     pub repo: &'a SealedRepo,
     pub url: &'a str,
+    /// Further addresses that get the branch once it is at the first.
+    pub more_urls: &'a [String],
     pub branch: BranchName,
     pub commit: &'a Sha,
     pub update: BranchUpdate<'a>,
@@ -252,16 +254,66 @@ impl Push<'_> {
     /// Pushes. A process that was killed may have pushed the same before, and its git may have outlived it; pushing again
     /// what is there already changes nothing, so the process that continues does it again.
     pub async fn run(self, log: &OperationLog, redactor: &Redactor) -> Result<Pushed, StoreError> {
-        let Self { repo, url, branch, commit, update, env } = &self;
+        let (mut problem, unreachable) = self.run_at(self.url, self.update, log, redactor).await?;
+        let pushed = problem.is_none();
+        if pushed {
+            problem = self.run_at_others(log, redactor).await?;
+        }
+        let publication = Publication {
+            commit: self.commit.clone(),
+            pushed,
+            branch: self.branch,
+            problem,
+            pull: None,
+            pull_text: None,
+            note: None,
+        };
+        Ok(Pushed { publication, unreachable })
+    }
+
+    /// Pushes to the further addresses. As with git, one that fails does not keep the branch from the next.
+    async fn run_at_others(
+        &self,
+        log: &OperationLog,
+        redactor: &Redactor,
+    ) -> Result<Option<String>, StoreError> {
+        let mut problems = Vec::new();
+        for (at, url) in self.more_urls.iter().enumerate() {
+            let update = self.update_at(url).await;
+            let (problem, _) = self.run_at(url, update, log, redactor).await?;
+            let (number, count) = (at + 2, self.more_urls.len() + 1);
+            problems.extend(problem.map(|it| format!("push address {number} of {count}: {it}")));
+        }
+        Ok((!problems.is_empty()).then(|| problems.join("; ")))
+    }
+
+    /// A further address may lack the branch that the push replaces at the first one.
+    async fn update_at(&self, url: &str) -> BranchUpdate<'_> {
+        let env = self.env.clone();
+        match self.repo.remote_branch(url, &self.branch, env, QUERY_LIMIT).await {
+            Ok(RemoteBranch::Absent) => BranchUpdate::FastForward,
+            Ok(RemoteBranch::At(_)) | Err(_) => self.update,
+        }
+    }
+
+    /// Pushes to one address. Returns the problem, if there is one, and whether it is unknown if the branch arrived.
+    async fn run_at(
+        &self,
+        url: &str,
+        update: BranchUpdate<'_>,
+        log: &OperationLog,
+        redactor: &Redactor,
+    ) -> Result<(Option<String>, bool), StoreError> {
+        let Self { repo, branch, commit, env, .. } = self;
         let operation = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
         log.append(&operation(OperationOutcome::Intended))?;
-        let spec = PushSpec { url, branch, commit, update: *update };
+        let spec = PushSpec { url, branch, commit, update };
         let pushed = repo.push(spec, env.clone(), PUSH_LIMIT).await;
         host::failpoint::hit("pushed");
         let failure = push_problem(&pushed).map(|text| redactor.redact(&text).into_owned());
         let (problem, unreachable) = match failure {
             None => (None, false),
-            Some(failure) => match self.ask_origin(&pushed).await {
+            Some(failure) => match self.ask_origin(url, &pushed).await {
                 Arrival::Arrived => (None, false),
                 Arrival::Missing => (Some(failure), pushed.is_err()),
                 Arrival::Unknown(error) => {
@@ -276,26 +328,17 @@ impl Push<'_> {
         let found = matches!(pushed, Err(_) | Ok(PushOutcome::Rejected { .. }));
         let detail = json!({"found_on_origin": found && problem.is_none()});
         log.append(&operation(outcome).with_detail(detail))?;
-        let publication = Publication {
-            commit: (*commit).clone(),
-            pushed: problem.is_none(),
-            branch: self.branch,
-            problem,
-            pull: None,
-            pull_text: None,
-            note: None,
-        };
-        Ok(Pushed { publication, unreachable })
+        Ok((problem, unreachable))
     }
 
     /// Asks origin about a push that did not clearly succeed. A rejection is final; after any other failure the server may
     /// still be at work.
-    async fn ask_origin(&self, pushed: &Result<PushOutcome, GitError>) -> Arrival {
+    async fn ask_origin(&self, url: &str, pushed: &Result<PushOutcome, GitError>) -> Arrival {
         let questions = if pushed.is_ok() { 1 } else { PAUSES.len() };
         for pause in PAUSES.iter().take(questions) {
             tokio::time::sleep(*pause).await;
             let env = self.env.clone();
-            match self.repo.remote_branch(self.url, &self.branch, env, QUERY_LIMIT).await {
+            match self.repo.remote_branch(url, &self.branch, env, QUERY_LIMIT).await {
                 Ok(RemoteBranch::At(tip)) if tip == *self.commit => return Arrival::Arrived,
                 Ok(RemoteBranch::At(_) | RemoteBranch::Absent) => {}
                 Err(error) => return Arrival::Unknown(error),

@@ -42,6 +42,8 @@ pub(super) struct ThreadFile {
     pub(super) labels: Vec<String>,
     #[serde(default)]
     pub(super) assignees: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) draft: bool,
     /// Fields that an issue does not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pull: Option<PullFields>,

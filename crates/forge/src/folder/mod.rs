@@ -13,9 +13,10 @@ use host::clock;
 use host::git::UserRepo;
 use model::id::BranchName;
 
+use crate::check_report::CheckReport;
 use crate::error::{ForgeError, ForgeResult, ServerMessage};
 use crate::http::RetryPolicy;
-use crate::provider::ForgeProvider;
+use crate::provider::{CheckProvider, ForgeProvider, ReviewProvider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{
     Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, Thread, ThreadState,
@@ -63,6 +64,7 @@ impl FolderForge {
             open: true,
             labels: labels.to_vec(),
             assignees: assignees.to_vec(),
+            draft: false,
             pull: None,
         };
         self.files.save_entry(&entry)?;
@@ -153,6 +155,10 @@ impl FolderForge {
             labels: entry.labels,
             assignees: entry.assignees,
             comments: None,
+            draft: entry.draft,
+            has_conflicts: None,
+            is_behind: false,
+            checks: None,
         })
     }
 
@@ -241,6 +247,7 @@ impl ForgeProvider for FolderForge {
             open: true,
             labels: Vec::new(),
             assignees: Vec::new(),
+            draft: pull.draft,
             pull: Some(PullFields {
                 head: pull.head.as_str().to_owned(),
                 base: pull.base.as_str().to_owned(),
@@ -258,6 +265,7 @@ impl ForgeProvider for FolderForge {
             entry.title = edit.title.map_or_else(|| entry.title.clone(), str::to_owned);
             entry.body = edit.body.map_or_else(|| entry.body.clone(), str::to_owned);
             entry.open = entry.open && !edit.close;
+            entry.draft = edit.draft.unwrap_or(entry.draft);
         })
         .await?;
         self.read_pr(number).await
@@ -275,6 +283,7 @@ impl ForgeProvider for FolderForge {
             body: note.body,
             created_at: Some(note.created_at),
             verdict: None,
+            thread: None,
         };
         Ok(notes.map(into_comment).collect())
     }
@@ -338,6 +347,60 @@ impl ForgeProvider for FolderForge {
 
     async fn drop_webhook(&self, _id: u64) -> ForgeResult<()> {
         Ok(())
+    }
+}
+
+/// Nothing checks the commits in a folder.
+impl CheckProvider for FolderForge {
+    async fn checks(&self, _pull: &PullRequest) -> ForgeResult<Vec<CheckReport>> {
+        Ok(Vec::new())
+    }
+
+    async fn check_log(
+        &self,
+        _pull: &PullRequest,
+        _report: &CheckReport,
+    ) -> ForgeResult<Option<Vec<u8>>> {
+        Ok(None)
+    }
+}
+
+/// A folder has comments and no reviews.
+impl ReviewProvider for FolderForge {
+    async fn make_reply(&self, pull: u64, _remark: &Comment, body: &str) -> ForgeResult<()> {
+        self.make_comment(Thread::Pull(pull), body).await.map(drop)
+    }
+
+    async fn resolve_thread(&self, _pull: u64, _remark: &Comment) -> ForgeResult<bool> {
+        Ok(false)
+    }
+
+    async fn thumbs_up(&self, _thread: Thread, _comment: u64) -> ForgeResult<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    async fn request_reviewers(&self, _pull: u64, _logins: &[String]) -> ForgeResult<()> {
+        Ok(())
+    }
+
+    async fn add_labels(&self, pull: u64, labels: &[String]) -> ForgeResult<()> {
+        let action = format!("label pull request #{pull}");
+        let add = |entry: &mut ThreadFile| add_names(&mut entry.labels, labels);
+        self.change(pull, &action, add).await
+    }
+
+    async fn add_assignees(&self, pull: u64, logins: &[String]) -> ForgeResult<()> {
+        let action = format!("assign pull request #{pull}");
+        let add = |entry: &mut ThreadFile| add_names(&mut entry.assignees, logins);
+        self.change(pull, &action, add).await
+    }
+}
+
+fn add_names(list: &mut Vec<String>, names: &[String]) {
+    for name in names {
+        if !list.contains(name) {
+            list.push(name.clone());
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::address::{WebBase, encode};
 use crate::http::{MissingLink, Protocol};
 use crate::kind::ForgeKind;
+use crate::pull::DraftMark;
 use crate::webhook::NewWebhook;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,21 @@ impl Flavour {
         }
     }
 
+    /// Address of GraphQL, which only GitHub has.
+    pub(super) fn graphql(self, web: &WebBase, api: &WebBase) -> String {
+        match web.host() == "github.com" || web.host().ends_with(".ghe.com") {
+            true => api.url(&["graphql"]),
+            false => web.url(&["api", "graphql"]),
+        }
+    }
+
+    pub(super) fn draft_mark(self) -> DraftMark {
+        match self {
+            Self::Gitea => DraftMark::Prefix("WIP: "),
+            Self::GitHub => DraftMark::Field,
+        }
+    }
+
     /// Last segment of the path of an issue's history.
     pub(super) fn events_path(self) -> &'static str {
         match self {
@@ -116,13 +132,13 @@ impl Flavour {
             // and reviews.
             Self::Gitea => json!({
                 "type": "gitea", "active": true, "config": config,
-                "events": ["issues", "issue_comment", "pull_request"],
+                "events": ["issues", "issue_comment", "pull_request", "status", "workflow_job"],
             }),
             Self::GitHub => json!({
                 "name": "web", "active": true, "config": config,
                 "events": [
                     "issues", "issue_comment", "pull_request", "pull_request_review",
-                    "pull_request_review_comment",
+                    "pull_request_review_comment", "status", "check_run", "check_suite",
                 ],
             }),
         }

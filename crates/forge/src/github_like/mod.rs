@@ -4,10 +4,14 @@
 //! everything is matched again. Edits send only the fields that change: an empty list in an edit would remove
 //! all assignees. `Flavour` has the data in which the two differ.
 //!
+//! - `checks` statuses and check runs of commits
 //! - `flavour` the differences
+//! - `review` answers to remarks, and what goes with a pull request beside its text
 //! - `wire` the bodies of responses
 
+mod checks;
 mod flavour;
+mod review;
 mod wire;
 
 use hyper::{Method, StatusCode};
@@ -40,6 +44,8 @@ pub struct GithubLike {
     client: Client,
     api: WebBase,
     page: String,
+    /// Address of GraphQL, on GitHub.
+    graphql: String,
     owner: String,
     repo: String,
 }
@@ -57,8 +63,9 @@ impl GithubLike {
         let api = flavour.api_base(&web);
         let client = Client::open(&api, flavour.protocol(), Some(token), options).await?;
         let page = web.url(&[owner, repo]);
+        let graphql = flavour.graphql(&web, &api);
         let (owner, repo) = (owner.to_owned(), repo.to_owned());
-        Ok(Self { flavour, client, api, page, owner, repo })
+        Ok(Self { flavour, client, api, page, graphql, owner, repo })
     }
 
     pub(crate) fn kind(&self) -> ForgeKind {
@@ -208,12 +215,15 @@ impl ForgeProvider for GithubLike {
     }
 
     async fn make_pull(&self, pull: &NewPull) -> ForgeResult<PullRequest> {
-        let body = json!({
-            "title": pull.title,
+        let mut body = json!({
+            "title": self.flavour.draft_mark().title(&pull.title, pull.draft),
             "body": pull.body,
             "head": pull.head.as_str(),
             "base": pull.base.as_str(),
         });
+        if pull.draft && self.flavour == Flavour::GitHub {
+            body["draft"] = json!(true);
+        }
         let request = HttpRequest::post(self.repo_url(&["pulls"]), body, "open the pull request");
         match self.pull(&request).await {
             // GitHub has one status for bad values and for an existing pull request: only a lookup distinguishes them.
@@ -233,8 +243,20 @@ impl ForgeProvider for GithubLike {
     async fn edit_pull(&self, number: u64, edit: &PullEdit<'_>) -> ForgeResult<PullRequest> {
         let url = self.repo_url(&["pulls", &number.to_string()]);
         let action = format!("{} pull request #{number}", edit.verb());
-        let fields = Some(edit.fields("body", ("state", "closed")));
-        self.pull(&HttpRequest::set(Method::PATCH, url, fields, action)).await
+        let mark = self.flavour.draft_mark();
+        let fields = Some(edit.fields("body", ("state", "closed"), mark));
+        let request = HttpRequest::set(Method::PATCH, url, fields, action);
+        let found: WirePull = self.client.json(&request).await?;
+        let node = found.node_id.clone();
+        let pull = self.show_pull(found);
+        match (edit.draft, node) {
+            // Only GraphQL changes it there.
+            (Some(draft), Some(node)) if self.flavour == Flavour::GitHub && draft != pull.draft => {
+                self.set_draft(&node, draft).await?;
+                Ok(PullRequest { draft, ..pull })
+            }
+            _ => Ok(pull),
+        }
     }
 
     /// Reads the comments. Gitea sends all of them at once, whatever the requested page.

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::http::read_page;
-use crate::pull::PullRequest;
+use crate::pull::{PullRequest, split_draft};
 use crate::thread::{
-    Comment, CommentKind, Issue, IssueChange, IssueEvent, ReviewVerdict, ThreadState,
+    Comment, CommentKind, Issue, IssueChange, IssueEvent, RemarkThread, ReviewVerdict, ThreadState,
 };
 use crate::webhook::Webhook;
 
@@ -32,6 +32,14 @@ pub(super) struct WirePull {
     labels: Option<Vec<WireLabel>>,
     assignees: Option<Vec<WireUser>>,
     comments: Option<u64>,
+    /// Missing before Gitea 1.22.
+    draft: Option<bool>,
+    /// GitHub's id in GraphQL.
+    pub(super) node_id: Option<String>,
+    /// GitHub's word beside `mergeable`.
+    mergeable_state: Option<String>,
+    /// The commit where the branches parted, on Gitea.
+    merge_base: Option<String>,
     head: WireEnd,
     base: WireEnd,
 }
@@ -129,6 +137,17 @@ pub(super) struct WireRemark {
     position: Option<u64>,
     diff_hunk: Option<String>,
     pull_request_review_id: Option<u64>,
+    /// First remark of the thread, on GitHub.
+    in_reply_to_id: Option<u64>,
+    /// Account that resolved the thread, on Gitea; null if it is open.
+    #[serde(default, deserialize_with = "read_resolver")]
+    resolver: Option<bool>,
+}
+
+/// Reads whether a field is there and not null.
+fn read_resolver<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Option<bool>, D::Error> {
+    let found = Option::<IgnoredAny>::deserialize(input)?;
+    Ok(Some(found.is_some()))
 }
 
 #[derive(Debug, Deserialize)]
@@ -154,10 +173,17 @@ pub(super) struct WireToken {
 impl WirePull {
     /// Converts the pull request; `page` is for a server that names none.
     pub(super) fn into_pull(self, page: String) -> PullRequest {
+        let (title, draft) = split_draft(self.title, self.draft);
+        // A Gitea says of a draft that it cannot be merged, and does not say why.
+        let hides_reason = draft && self.merge_base.is_some();
+        let is_behind = match (&self.merge_base, &self.base.sha) {
+            (Some(parted), Some(base)) => parted != base,
+            _ => self.mergeable_state.as_deref() == Some("behind"),
+        };
         PullRequest {
             number: self.number,
             url: read_page(self.html_url).unwrap_or(page),
-            title: self.title,
+            title,
             body: self.body.unwrap_or_default(),
             state: ThreadState::parse(&self.state),
             merged: self.merged.unwrap_or(self.merged_at.is_some()),
@@ -170,6 +196,10 @@ impl WirePull {
             labels: names(self.labels),
             assignees: logins(self.assignees),
             comments: self.comments,
+            draft,
+            has_conflicts: self.mergeable.map(|mergeable| !mergeable).filter(|_| !hides_reason),
+            is_behind,
+            checks: None,
         }
     }
 }
@@ -217,6 +247,7 @@ impl WireComment {
             body: self.body.unwrap_or_default(),
             created_at: self.created_at,
             verdict: None,
+            thread: None,
         }
     }
 }
@@ -273,6 +304,7 @@ impl WireReview {
             body,
             created_at: self.submitted_at,
             verdict,
+            thread: None,
         })
     }
 }
@@ -288,8 +320,10 @@ impl WireRemark {
         let hunk = self.diff_hunk.filter(|hunk| !hunk.is_empty());
         let verdict =
             self.pull_request_review_id.and_then(|id| reviews.get(&id).copied()).flatten();
+        let id = self.in_reply_to_id.unwrap_or(self.comment.id).to_string();
+        let thread = Some(RemarkThread { id, resolved: self.resolver });
         let kind = CommentKind::Remark { path, line, hunk };
-        Comment { kind, verdict, ..self.comment.into_comment() }
+        Comment { kind, verdict, thread, ..self.comment.into_comment() }
     }
 }
 
@@ -352,6 +386,8 @@ pub(crate) fn read_any(body: &[u8]) {
     drop(from_slice(body).map(|it: WireRemark| it.into_comment(&BTreeMap::new())));
     drop(from_slice(body).map(WireEvent::into_event));
     drop(from_slice(body).map(WireHook::into_webhook));
+    drop(from_slice::<super::checks::WireCombined>(body));
+    drop(from_slice::<super::checks::WireCheckRuns>(body));
 }
 
 #[cfg(test)]

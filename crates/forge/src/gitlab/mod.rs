@@ -3,8 +3,10 @@
 //! A project is one segment of every path, however many groups it lies in. Issues and merge requests are
 //! numbered separately. Comments are notes, and the system's own notes are among them.
 //!
+//! - `review` answers to remarks, reactions, reviewers, and the jobs of pipelines
 //! - `wire` the bodies of responses
 
+mod review;
 mod wire;
 
 use hyper::Method;
@@ -18,13 +20,14 @@ use crate::forge::ForgeOptions;
 use crate::http::{Client, HttpRequest, MissingLink, Protocol, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::provider::ForgeProvider;
-use crate::pull::{NewPull, PullEdit, PullRequest};
+use crate::pull::{DraftMark, NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 pub(crate) use wire::read_any;
 
 use wire::{
-    GitlabHook, GitlabIssue, GitlabUser, WireLabelEvent, WireMergeRequest, WireNote, WireProject,
+    GitlabHook, GitlabIssue, GitlabUser, WireDiscussion, WireLabelEvent, WireMergeRequest,
+    WireNote, WireProject,
 };
 
 const PROTOCOL: Protocol = Protocol {
@@ -36,6 +39,8 @@ const PROTOCOL: Protocol = Protocol {
     total_header: "x-total",
     missing_link: MissingLink::LastPage,
 };
+
+const DRAFT: DraftMark = DraftMark::Prefix("Draft: ");
 
 #[derive(Debug)]
 pub struct Gitlab {
@@ -156,6 +161,7 @@ impl ForgeProvider for Gitlab {
 
     async fn read_pr(&self, number: u64) -> ForgeResult<PullRequest> {
         let url = self.thread_url(Thread::Pull(number), &[]);
+        let url = format!("{url}?include_diverged_commits_count=true");
         self.merge_request(&HttpRequest::get(url, format!("read merge request !{number}"))).await
     }
 
@@ -172,7 +178,7 @@ impl ForgeProvider for Gitlab {
 
     async fn make_pull(&self, pull: &NewPull) -> ForgeResult<PullRequest> {
         let body = json!({
-            "title": pull.title,
+            "title": DRAFT.title(&pull.title, pull.draft),
             "description": pull.body,
             "source_branch": pull.head.as_str(),
             "target_branch": pull.base.as_str(),
@@ -182,7 +188,7 @@ impl ForgeProvider for Gitlab {
     }
 
     async fn edit_pull(&self, number: u64, edit: &PullEdit<'_>) -> ForgeResult<PullRequest> {
-        let fields = Some(edit.fields("description", ("state_event", "close")));
+        let fields = Some(edit.fields("description", ("state_event", "close"), DRAFT));
         let url = self.thread_url(Thread::Pull(number), &[]);
         let action = format!("{} merge request !{number}", edit.verb());
         self.merge_request(&HttpRequest::set(Method::PUT, url, fields, action)).await
@@ -190,12 +196,18 @@ impl ForgeProvider for Gitlab {
 
     /// Reads the comments. Remarks on lines are among the notes, so they are included.
     async fn plain_comments(&self, thread: Thread) -> ForgeResult<Vec<Comment>> {
-        let url = self.thread_url(thread, &["notes"]);
         let action = format!("read the notes on {}", Numbering::Separate.reference(thread));
+        let page = self.page_of(thread);
+        if let Thread::Pull(_) = thread {
+            let url = self.thread_url(thread, &["discussions"]);
+            let found = self.client.list(&url, "", &action, WireDiscussion::number).await?;
+            let comments = found.into_iter().flat_map(|it: WireDiscussion| it.into_comments(&page));
+            return Ok(comments.collect());
+        }
+        let url = self.thread_url(thread, &["notes"]);
         let query = "order_by=created_at&sort=asc";
         let id_of = |note: &WireNote| note.id;
         let wire = self.client.list(&url, query, &action, id_of).await?;
-        let page = self.page_of(thread);
         Ok(wire.into_iter().filter_map(|note| note.into_comment(&page)).collect())
     }
 
@@ -265,6 +277,7 @@ impl ForgeProvider for Gitlab {
 fn webhook_fields(hook: &NewWebhook) -> Value {
     json!({
         "url": hook.url, "token": hook.secret.expose(), "enable_ssl_verification": true,
-        "issues_events": true, "note_events": true, "merge_requests_events": true, "push_events": false,
+        "issues_events": true, "note_events": true, "merge_requests_events": true, "pipeline_events": true,
+        "push_events": false,
     })
 }

@@ -3,9 +3,12 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use crate::check_report::{CheckReport, CheckState};
 use crate::http::read_page;
-use crate::pull::PullRequest;
-use crate::thread::{Comment, CommentKind, Issue, IssueChange, IssueEvent, ThreadState};
+use crate::pull::{PullRequest, split_draft};
+use crate::thread::{
+    Comment, CommentKind, Issue, IssueChange, IssueEvent, RemarkThread, ThreadState,
+};
 use crate::webhook::Webhook;
 
 /// Access level ("developer") from which an account may push.
@@ -31,6 +34,44 @@ pub(super) struct WireMergeRequest {
     target_project_id: Option<u64>,
     detailed_merge_status: Option<String>,
     user_notes_count: Option<u64>,
+    draft: Option<bool>,
+    has_conflicts: Option<bool>,
+    /// Only where it is asked for.
+    diverged_commits_count: Option<u64>,
+    /// Missing in lists.
+    head_pipeline: Option<WirePipeline>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WirePipeline {
+    id: u64,
+    status: String,
+    sha: Option<String>,
+    web_url: Option<String>,
+}
+
+/// Notes that belong together.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireDiscussion {
+    pub(super) id: String,
+    #[serde(default)]
+    individual_note: bool,
+    #[serde(default)]
+    notes: Vec<WireNote>,
+}
+
+/// A job of a pipeline.
+#[derive(Debug, Deserialize)]
+pub(super) struct WirePipelineJob {
+    pub(super) id: u64,
+    pub(super) name: String,
+}
+
+/// A reaction to a note.
+#[derive(Debug, Deserialize)]
+pub(super) struct WireAward {
+    pub(super) name: String,
+    pub(super) user: Option<GitlabUser>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,6 +106,7 @@ pub(super) struct WireNote {
     #[serde(rename = "type")]
     note_type: Option<String>,
     position: Option<WirePosition>,
+    resolved: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,6 +150,9 @@ impl WireMergeRequest {
     pub(super) fn into_pull(self, page: String) -> PullRequest {
         let Self { iid, web_url, title, description, state, author, labels, assignees, .. } = self;
         let Self { source_branch, target_branch, sha, detailed_merge_status, .. } = self;
+        let (title, draft) = split_draft(title, self.draft);
+        // A pipeline of an older commit says nothing about this one.
+        let pipeline = self.head_pipeline.filter(|pipeline| pipeline.sha == sha);
         PullRequest {
             number: iid,
             url: read_page(web_url).unwrap_or(page),
@@ -124,7 +169,43 @@ impl WireMergeRequest {
             labels,
             assignees: logins(assignees),
             comments: self.user_notes_count,
+            draft,
+            has_conflicts: self.has_conflicts,
+            is_behind: self.diverged_commits_count.is_some_and(|count| count > 0),
+            checks: Some(pipeline.into_iter().map(WirePipeline::into_report).collect()),
         }
+    }
+}
+
+impl WirePipeline {
+    fn into_report(self) -> CheckReport {
+        CheckReport {
+            id: self.id,
+            name: "pipeline".to_owned(),
+            state: CheckState::parse(&self.status),
+            description: String::new(),
+            url: read_page(self.web_url).unwrap_or_default(),
+        }
+    }
+}
+
+impl WireDiscussion {
+    /// Number of its first note: its own id is a text.
+    pub(super) fn number(&self) -> u64 {
+        self.notes.first().map_or(0, |note| note.id)
+    }
+
+    /// Converts its notes; remarks and answers to them have the thread.
+    pub(super) fn into_comments(self, page: &str) -> Vec<Comment> {
+        let Self { id, individual_note, notes } = self;
+        let is_remark = notes.first().is_some_and(|note| note.position.is_some());
+        let comment = |note: WireNote| {
+            let thread = RemarkThread { id: id.clone(), resolved: note.resolved };
+            let comment = note.into_comment(page)?;
+            let thread = (is_remark && !individual_note).then_some(thread);
+            Some(Comment { thread, ..comment })
+        };
+        notes.into_iter().filter_map(comment).collect()
     }
 }
 
@@ -168,6 +249,7 @@ impl WireNote {
             body: self.body.unwrap_or_default(),
             created_at: self.created_at,
             verdict: None,
+            thread: None,
         })
     }
 }
@@ -219,6 +301,8 @@ pub(super) struct GitlabHook {
     note_events: bool,
     #[serde(default)]
     merge_requests_events: bool,
+    #[serde(default)]
+    pipeline_events: bool,
 }
 
 impl GitlabHook {
@@ -227,6 +311,7 @@ impl GitlabHook {
             ("issues_events", self.issues_events),
             ("note_events", self.note_events),
             ("merge_requests_events", self.merge_requests_events),
+            ("pipeline_events", self.pipeline_events),
         ];
         let events = reported.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned());
         let active = self.alert_status.is_none_or(|status| status == "executable");
@@ -241,6 +326,7 @@ pub(crate) fn read_any(body: &[u8]) {
     drop(from_slice(body).map(|it: GitlabIssue| it.into_issue(String::new())));
     drop(from_slice(body).map(|it: WireNote| it.into_comment("")));
     drop(from_slice(body).map(WireLabelEvent::into_event));
+    drop(from_slice(body).map(|it: WireDiscussion| it.into_comments("")));
     drop(from_slice(body).map(|it: WireProject| it.may_push()));
     drop(from_slice(body).map(GitlabHook::into_webhook));
 }

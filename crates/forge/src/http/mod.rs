@@ -179,6 +179,21 @@ impl Client {
         }
     }
 
+    /// Fetches an address on another server that the forge named, without the token.
+    pub(crate) async fn fetch_unsigned(&self, url: &str, action: &str) -> ForgeResult<Vec<u8>> {
+        self.pool.prepare_tls().await?;
+        let unsigned = Self {
+            host: self.host.clone(),
+            protocol: self.protocol,
+            pool: self.pool.clone(),
+            authorization: None,
+            redactor: Redactor::new(None),
+            retry: self.retry.clone(),
+        };
+        let request = HttpRequest::get(url.to_owned(), action);
+        Ok(unsigned.call(&request).await?.body.to_vec())
+    }
+
     fn read_outcome(
         &self,
         request: &HttpRequest,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use host::tls::{TlsError, load_client_config};
+use host::web_proxy::{TunnelError, WebProxy, WebProxyError, WebScheme};
 use http_body_util::Full;
 use hyper::Uri;
 use hyper_util::client::legacy::Client as HyperClient;
@@ -39,9 +40,18 @@ impl HttpPool {
     /// Creates a pool; nothing is read or connected yet. `ca_file` has certificates to trust beyond the
     /// system's, and `connect_limit` applies to a connection and again to its TLS handshake.
     pub fn new(ca_file: Option<&Path>, connect_limit: Duration) -> Self {
+        Self::behind(WebProxy::from_env(), ca_file, connect_limit)
+    }
+
+    /// Like [`Self::new`], with a given proxy instead of the one that the environment names.
+    pub fn behind(
+        proxy: Result<WebProxy, WebProxyError>,
+        ca_file: Option<&Path>,
+        connect_limit: Duration,
+    ) -> Self {
         let tls = Arc::default();
         let ca_file = ca_file.map(Path::to_path_buf);
-        let connector = ServerConnector { tls, ca_file, connect_limit };
+        let connector = ServerConnector { tls, ca_file, connect_limit, proxy: Arc::new(proxy) };
         let client = HyperClient::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_LIMIT)
@@ -66,6 +76,7 @@ pub(super) struct ServerConnector {
     tls: Arc<OnceCell<Arc<ClientConfig>>>,
     ca_file: Option<PathBuf>,
     connect_limit: Duration,
+    proxy: Arc<Result<WebProxy, WebProxyError>>,
 }
 
 /// Reason why there is no connection, as the end of a sentence about the server.
@@ -110,7 +121,9 @@ impl ServerConnector {
         let has_tls = uri.scheme_str() == Some("https");
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let port = uri.port_u16().unwrap_or(if has_tls { 443 } else { 80 });
-        let Ok(stream) = timeout(self.connect_limit, self.connect_tcp(host, port)).await else {
+        let scheme = if has_tls { WebScheme::Https } else { WebScheme::Http };
+        let connecting = self.connect_any(scheme, host, port);
+        let Ok(stream) = timeout(self.connect_limit, connecting).await else {
             return Err(ConnectError("could not be connected to in time"));
         };
         let stream = stream?;
@@ -127,6 +140,36 @@ impl ServerConnector {
             Ok(Err(_)) => Err(ConnectError("did not prove who it is (TLS)")),
             Err(_) => Err(ConnectError("did not finish the TLS handshake in time")),
         }
+    }
+
+    /// Connects through the proxy of the network, where it is for this server.
+    async fn connect_any(
+        &self,
+        scheme: WebScheme,
+        host: &str,
+        port: u16,
+    ) -> Result<TcpStream, ConnectError> {
+        let Ok(proxy) = self.proxy.as_ref() else {
+            return Err(ConnectError(
+                "cannot be reached: HTTPS_PROXY is not the address of an HTTP proxy such as http://proxy.example:3128",
+            ));
+        };
+        let Some(server) = proxy.server_for(scheme, host, port) else {
+            return self.connect_tcp(host, port).await;
+        };
+        let reason = |error| match error {
+            TunnelError::Unreachable | TunnelError::Garbled => {
+                "cannot be reached: the proxy of this network (HTTPS_PROXY) does not answer"
+            }
+            TunnelError::Unauthorized => {
+                "cannot be reached: the proxy of this network asks for a user and a password (HTTPS_PROXY)"
+            }
+            TunnelError::Refused => {
+                "cannot be reached: the proxy of this network (HTTPS_PROXY) refuses it"
+            }
+        };
+        let connected = server.connect(host, port).await;
+        connected.map(|(stream, _)| stream).map_err(|error| ConnectError(reason(error)))
     }
 
     async fn connect_tcp(&self, host: &str, port: u16) -> Result<TcpStream, ConnectError> {

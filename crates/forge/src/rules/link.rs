@@ -223,6 +223,10 @@ mod tests {
             labels: Vec::new(),
             assignees: Vec::new(),
             comments: None,
+            draft: false,
+            has_conflicts: None,
+            is_behind: false,
+            checks: None,
         }
     }
 

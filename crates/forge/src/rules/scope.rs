@@ -40,6 +40,8 @@ pub enum RefusalReason {
     /// It is neither the assigned issue nor one of its pull requests.
     #[error("out of scope")]
     OutOfScope,
+    #[error("there is no such remark on it")]
+    NoSuchRemark,
     #[error("the text is empty")]
     Empty,
     #[error("the text has {bytes} bytes and {BODY_MAX_BYTES} are the most")]

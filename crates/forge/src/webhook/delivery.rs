@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sha2::Sha256;
 
+use super::text::{DeliveredText, read_text};
 use crate::kind::ForgeKind;
 use crate::thread::Thread;
 
@@ -33,20 +34,19 @@ pub struct DeliverySubject {
     /// The owner of the repository, nested groups included.
     pub owner: String,
     pub repo: String,
-    pub thread: Thread,
+    pub target: DeliveryTarget,
 }
 
-/// Text of an issue as a delivery has it, and the account whose change the delivery reports.
+/// Part of a repository that a delivery is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveredText {
-    pub sender: String,
-    pub title: String,
-    pub body: String,
+pub enum DeliveryTarget {
+    Thread(Thread),
+    /// A commit whose checks changed, with its branch where the forge names it.
+    Commit {
+        sha: String,
+        branch: Option<String>,
+    },
 }
-
-/// Changes of an issue whose sender has read the text, or wrote it.
-const TEXT_ACTIONS: [&str; 8] =
-    ["opened", "edited", "assigned", "labeled", "label_updated", "reopened", "open", "update"];
 
 /// Reason why a genuine delivery cannot be parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -189,70 +189,6 @@ impl ForgeKind {
     }
 }
 
-/// Reads the text of an issue from a stored delivery that was verified; `None` if the delivery is about something else.
-fn read_text(kind: ForgeKind, body: &[u8]) -> Option<DeliveredText> {
-    match kind {
-        ForgeKind::Gitea | ForgeKind::GitHub => {
-            let body: GithubText = serde_json::from_slice(body).ok()?;
-            let issue =
-                body.issue.filter(|_| body.comment.is_none() && body.pull_request.is_none())?;
-            let acts = TEXT_ACTIONS.contains(&body.action.as_str());
-            acts.then(|| DeliveredText {
-                sender: body.sender.login,
-                title: issue.title,
-                body: issue.body.unwrap_or_default(),
-            })
-        }
-        ForgeKind::GitLab => {
-            let body: GitlabText = serde_json::from_slice(body).ok()?;
-            let is_issue = ["issue", "work_item"].contains(&body.object_kind.as_str());
-            let issue = body.object_attributes;
-            let acts = issue.action.as_deref().is_some_and(|it| TEXT_ACTIONS.contains(&it));
-            (is_issue && acts).then(|| DeliveredText {
-                sender: body.user.username,
-                title: issue.title,
-                body: issue.description.unwrap_or_default(),
-            })
-        }
-        ForgeKind::Folder => None,
-    }
-}
-
-#[derive(Deserialize)]
-struct GithubText {
-    action: String,
-    issue: Option<GithubIssueText>,
-    sender: GithubOwner,
-    /// Present if the delivery is about a comment.
-    comment: Option<IgnoredAny>,
-    pull_request: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct GithubIssueText {
-    title: String,
-    body: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct GitlabText {
-    object_kind: String,
-    user: GitlabSender,
-    object_attributes: GitlabIssueText,
-}
-
-#[derive(Deserialize)]
-struct GitlabSender {
-    username: String,
-}
-
-#[derive(Deserialize)]
-struct GitlabIssueText {
-    title: String,
-    description: Option<String>,
-    action: Option<String>,
-}
-
 fn mac(secret: &str, bytes: &[u8]) -> Option<Hmac<Sha256>> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(secret.as_bytes()).ok()?;
     mac.update(bytes);
@@ -275,6 +211,44 @@ struct GithubBody {
     pull_request: Option<NumberedThread>,
     #[serde(default)]
     is_pull: bool,
+    /// Commit of a status.
+    sha: Option<String>,
+    check_run: Option<GithubCheck>,
+    check_suite: Option<GithubCheck>,
+    workflow_job: Option<GithubCheck>,
+    workflow_run: Option<GithubCheck>,
+    /// Branches with the commit of a status, on GitHub.
+    branches: Option<Vec<GithubBranch>>,
+}
+
+#[derive(Deserialize)]
+struct GithubCheck {
+    head_sha: Option<String>,
+    head_branch: Option<String>,
+    check_suite: Option<Box<Self>>,
+    pull_requests: Option<Vec<NumberedThread>>,
+}
+
+#[derive(Deserialize)]
+struct GithubBranch {
+    name: String,
+}
+
+impl GithubBody {
+    /// Target of a delivery about a check.
+    fn check_target(self) -> Option<DeliveryTarget> {
+        let checks = [self.check_run, self.check_suite, self.workflow_job, self.workflow_run];
+        let Some(check) = checks.into_iter().flatten().next() else {
+            let branch = self.branches.and_then(|list| list.into_iter().next());
+            let branch = branch.map(|branch| branch.name);
+            return self.sha.map(|sha| DeliveryTarget::Commit { sha, branch });
+        };
+        if let Some(pull) = check.pull_requests.into_iter().flatten().next() {
+            return Some(DeliveryTarget::Thread(Thread::Pull(pull.number)));
+        }
+        let branch = check.check_suite.and_then(|suite| suite.head_branch).or(check.head_branch);
+        check.head_sha.map(|sha| DeliveryTarget::Commit { sha, branch })
+    }
 }
 
 #[derive(Deserialize)]
@@ -297,16 +271,20 @@ struct NumberedThread {
 
 fn parse_github_like(body: &[u8]) -> Result<Option<DeliverySubject>, DeliveryError> {
     let body: GithubBody = serde_json::from_slice(body).or(Err(DeliveryError::Body))?;
-    let thread = match (body.pull_request, body.issue) {
-        (Some(pull), _) => Thread::Pull(pull.number),
-        (None, Some(issue)) if body.is_pull || issue.pull_request.is_some() => {
-            Thread::Pull(issue.number)
+    let mut body = body;
+    let (repository, is_pull) = (body.repository.take(), body.is_pull);
+    let thread = match (body.pull_request.take(), body.issue.take()) {
+        (Some(pull), _) => Some(Thread::Pull(pull.number)),
+        (None, Some(issue)) if is_pull || issue.pull_request.is_some() => {
+            Some(Thread::Pull(issue.number))
         }
-        (None, Some(issue)) => Thread::Issue(issue.number),
-        (None, None) => return Ok(None),
+        (None, Some(issue)) => Some(Thread::Issue(issue.number)),
+        (None, None) => None,
     };
-    let repo = body.repository.ok_or(DeliveryError::Body)?;
-    Ok(Some(DeliverySubject { owner: repo.owner.login, repo: repo.name, thread }))
+    let target = thread.map(DeliveryTarget::Thread).or_else(|| body.check_target());
+    let Some(target) = target else { return Ok(None) };
+    let repo = repository.ok_or(DeliveryError::Body)?;
+    Ok(Some(DeliverySubject { owner: repo.owner.login, repo: repo.name, target }))
 }
 
 #[derive(Deserialize)]
@@ -317,6 +295,10 @@ struct GitlabBody {
     object_attributes: Option<GitlabObject>,
     issue: Option<GitlabObject>,
     merge_request: Option<GitlabObject>,
+    /// Commit and branch of a job.
+    sha: Option<String>,
+    #[serde(rename = "ref")]
+    branch: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -327,6 +309,10 @@ struct GitlabProject {
 #[derive(Deserialize)]
 struct GitlabObject {
     iid: Option<u64>,
+    /// Commit and branch of a pipeline.
+    sha: Option<String>,
+    #[serde(rename = "ref")]
+    branch: Option<String>,
 }
 
 fn parse_gitlab(body: &[u8]) -> Result<Option<DeliverySubject>, DeliveryError> {
@@ -339,12 +325,38 @@ fn parse_gitlab(body: &[u8]) -> Result<Option<DeliverySubject>, DeliveryError> {
             (Some(iid), _) => Some(Thread::Pull(iid)),
             (None, iid) => iid.map(Thread::Issue),
         },
+        "pipeline" => {
+            let iid = number(body.merge_request);
+            let of_commit = body.object_attributes.and_then(|it| Some((it.sha?, it.branch)));
+            return gitlab_check(body.project, iid, of_commit);
+        }
+        "build" => {
+            let of_commit = body.sha.map(|sha| (sha, body.branch));
+            return gitlab_check(body.project, None, of_commit);
+        }
         _ => return Ok(None),
     };
-    let Some(thread) = thread else { return Ok(None) };
-    let path = body.project.ok_or(DeliveryError::Body)?.path_with_namespace;
+    let target = thread.map(DeliveryTarget::Thread);
+    gitlab_subject(body.project, target)
+}
+
+fn gitlab_check(
+    project: Option<GitlabProject>,
+    iid: Option<u64>,
+    of_commit: Option<(String, Option<String>)>,
+) -> Result<Option<DeliverySubject>, DeliveryError> {
+    let commit = of_commit.map(|(sha, branch)| DeliveryTarget::Commit { sha, branch });
+    gitlab_subject(project, iid.map(|iid| DeliveryTarget::Thread(Thread::Pull(iid))).or(commit))
+}
+
+fn gitlab_subject(
+    project: Option<GitlabProject>,
+    target: Option<DeliveryTarget>,
+) -> Result<Option<DeliverySubject>, DeliveryError> {
+    let Some(target) = target else { return Ok(None) };
+    let path = project.ok_or(DeliveryError::Body)?.path_with_namespace;
     let (owner, repo) = path.rsplit_once('/').ok_or(DeliveryError::Body)?;
-    Ok(Some(DeliverySubject { owner: owner.to_owned(), repo: repo.to_owned(), thread }))
+    Ok(Some(DeliverySubject { owner: owner.to_owned(), repo: repo.to_owned(), target }))
 }
 
 #[cfg(test)]
@@ -372,13 +384,13 @@ mod tests {
         let mut seen = 0;
         for sample in samples() {
             let delivery = read(&sample);
-            let subject = delivery.subject.map(|it| (it.owner, it.repo, it.thread));
+            let subject = delivery.subject.map(|it| (it.owner, it.repo, it.target));
             let expected = sample.about.map(|(room, number)| {
                 let thread = match room {
                     Room::Issue => Thread::Issue(number),
                     Room::Pull => Thread::Pull(number),
                 };
-                ("alice".to_owned(), "hooks".to_owned(), thread)
+                ("alice".to_owned(), "hooks".to_owned(), DeliveryTarget::Thread(thread))
             });
             assert_eq!(subject, expected, "{}", sample.name);
             assert!(!delivery.id.is_empty() && !delivery.event.is_empty());
@@ -434,35 +446,65 @@ mod tests {
         let body = br#"{"action": "created", "issue": {"number": 7, "pull_request": {"url": "x"}},
             "repository": {"name": "widget", "owner": {"login": "acme"}}}"#;
         let read = ForgeKind::GitHub.parse_delivery(header(&headers), body).expect("it reads");
-        assert_eq!(read.subject.map(|subject| subject.thread), Some(Thread::Pull(7)));
+        let target = read.subject.map(|subject| subject.target);
+        assert_eq!(target, Some(DeliveryTarget::Thread(Thread::Pull(7))));
         let headers = [("X-Gitlab-Event", "Note Hook"), ("Idempotency-Key", "a-b")];
         let body = br#"{"object_kind": "note", "project": {"path_with_namespace": "a/b/widget"},
             "object_attributes": {"id": 1}, "merge_request": {"iid": 3}}"#;
         let read = ForgeKind::GitLab.parse_delivery(header(&headers), body).expect("it reads");
         let subject = read.subject.expect("a subject");
         assert_eq!((subject.owner.as_str(), subject.repo.as_str()), ("a/b", "widget"));
-        assert_eq!((subject.thread, read.event.as_str()), (Thread::Pull(3), "Note Hook"));
+        let target = DeliveryTarget::Thread(Thread::Pull(3));
+        assert_eq!((subject.target, read.event.as_str()), (target, "Note Hook"));
         let unnamed = ForgeKind::GitLab.parse_delivery(header(&headers[..1]), body);
         assert_eq!(unnamed.expect("it reads").id.len(), 64);
     }
 
     #[test]
-    fn the_text_of_an_issue_has_the_sender_of_its_change() {
-        let text = |kind: ForgeKind, body: &str| {
-            kind.read_delivered_text(body.as_bytes()).map(|it| (it.sender, it.title, it.body))
+    fn deliveries_about_checks_name_a_commit_or_a_pull_request() {
+        let target = |kind: ForgeKind, body: &str| {
+            let headers = [
+                ("X-GitHub-Delivery", "a"),
+                ("X-GitHub-Event", "status"),
+                ("X-Gitea-Delivery", "a"),
+                ("X-Gitea-Event-Type", "status"),
+                ("X-Gitlab-Event", "Pipeline Hook"),
+            ];
+            let read = kind.parse_delivery(header(&headers), body.as_bytes()).expect("it reads");
+            read.subject.map(|subject| subject.target)
         };
-        let ann = Some(("ann".to_owned(), "T".to_owned(), "B".to_owned()));
-        let edited = r#"{"action":"edited","issue":{"number":3,"title":"T","body":"B"},
-            "sender":{"login":"ann"}}"#;
-        assert_eq!(text(ForgeKind::GitHub, edited), ann);
-        assert_eq!(text(ForgeKind::Gitea, edited), ann);
-        let closed = edited.replace("edited", "closed");
-        assert_eq!(text(ForgeKind::GitHub, &closed), None);
-        let comment = edited.replace("\"sender\"", "\"comment\":{},\"sender\"");
-        assert_eq!(text(ForgeKind::GitHub, &comment), None, "a comment tells nothing of the text");
-        let gitlab = r#"{"object_kind":"issue","user":{"username":"ann"},
-            "object_attributes":{"title":"T","description":"B","action":"update"}}"#;
-        assert_eq!(text(ForgeKind::GitLab, gitlab), ann);
+        let commit = |branch: Option<&str>| {
+            let branch = branch.map(str::to_owned);
+            Some(DeliveryTarget::Commit { sha: "abc".to_owned(), branch })
+        };
+        let repo = r#""repository":{"name":"widget","owner":{"login":"acme"}}"#;
+        let status = format!(r#"{{"sha":"abc","state":"failure",{repo}}}"#);
+        assert_eq!(target(ForgeKind::Gitea, &status), commit(None));
+        let status = format!(r#"{{"sha":"abc","branches":[{{"name":"b"}}],{repo}}}"#);
+        assert_eq!(target(ForgeKind::GitHub, &status), commit(Some("b")));
+        let job = format!(r#"{{"workflow_job":{{"head_sha":"abc","head_branch":"b"}},{repo}}}"#);
+        assert_eq!(target(ForgeKind::Gitea, &job), commit(Some("b")));
+        let run = format!(
+            r#"{{"check_run":{{"head_sha":"abc","check_suite":{{"head_branch":"b"}},"pull_requests":[]}},{repo}}}"#
+        );
+        assert_eq!(target(ForgeKind::GitHub, &run), commit(Some("b")));
+        let suite = format!(
+            r#"{{"check_suite":{{"head_sha":"abc","pull_requests":[{{"number":7}}]}},{repo}}}"#
+        );
+        let pull = |number| Some(DeliveryTarget::Thread(Thread::Pull(number)));
+        assert_eq!(target(ForgeKind::GitHub, &suite), pull(7));
+        let project = r#""project":{"path_with_namespace":"acme/widget"}"#;
+        let pipeline = format!(
+            r#"{{"object_kind":"pipeline","object_attributes":{{"sha":"abc","ref":"b"}},{project}}}"#
+        );
+        assert_eq!(target(ForgeKind::GitLab, &pipeline), commit(Some("b")));
+        let of_merge =
+            pipeline.replace("{\"object_kind", "{\"merge_request\":{\"iid\":3},\"object_kind");
+        assert_eq!(target(ForgeKind::GitLab, &of_merge), pull(3));
+        let build = format!(r#"{{"object_kind":"build","sha":"abc","ref":"b",{project}}}"#);
+        assert_eq!(target(ForgeKind::GitLab, &build), commit(Some("b")));
+        let push = format!(r#"{{"object_kind":"push","ref":"refs/heads/b",{project}}}"#);
+        assert_eq!(target(ForgeKind::GitLab, &push), None);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Webhooks of a repository, by which a forge reports changes to its issues and pull requests.
 //!
 //! - `delivery` deliveries, verified and parsed
+//! - `text` texts of issues in deliveries
 
 mod delivery;
+mod text;
 
 use model::secret::Secret;
 
-pub use delivery::{DeliveredText, DeliveryError, DeliverySubject, WebhookDelivery};
+pub use delivery::{DeliveryError, DeliverySubject, DeliveryTarget, WebhookDelivery};
+pub use text::DeliveredText;
 
 /// Webhook to be made.
 #[derive(Debug, Clone)]

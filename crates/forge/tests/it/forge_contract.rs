@@ -118,7 +118,7 @@ async fn a_second_pull_request_for_the_same_branches_is_a_conflict(place: &impl 
 
 async fn an_update_changes_title_and_text(place: &impl Place) {
     let number = open_pull(place, "run/one").await;
-    let updated = place.forge().update_pull(number, "after", "new text").await.unwrap();
+    let updated = place.forge().update_pull(number, "after", "new text", false).await.unwrap();
     assert_eq!((updated.title.as_str(), updated.body.as_str()), ("after", "new text"));
     assert_eq!(place.forge().read_pr(number).await.unwrap().body, "new text");
 }
@@ -212,7 +212,7 @@ async fn the_pull_request_of_an_issue_is_the_one_that_closes_it(place: &impl Pla
     let number = open_pull(place, "run/one").await;
     assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), None);
     let body = format!("It is done.\n\nCloses #{issue}");
-    place.forge().update_pull(number, "It", &body).await.unwrap();
+    place.forge().update_pull(number, "It", &body, false).await.unwrap();
     assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), Some(number));
     place.forge().close_pull(number).await.unwrap();
     assert_eq!(place.forge().get_pr_for_issue(issue).await.unwrap(), None);

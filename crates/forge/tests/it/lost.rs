@@ -107,7 +107,7 @@ async fn an_edit_is_repeated_because_twice_is_once() {
         let number = server.add_pull("t", "forklift/x", "main");
         let forge = open(&server).await;
         server.fail_next_on("PATCH", 2, &mishap);
-        assert_eq!(forge.update_pull(number, "new", "text").await.unwrap().title, "new");
+        assert_eq!(forge.update_pull(number, "new", "text", false).await.unwrap().title, "new");
         assert_eq!(count(&server, "PATCH", "/pulls/1"), 3, "{mishap:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod behind_proxy;
 mod detect;
 mod forge_contract;
 mod habits;

@@ -74,7 +74,7 @@ async fn an_update_sends_title_and_text_and_nothing_else() {
     let server = FakeGitea::start();
     let number = server.add_pull("before", "forklift/x", "main");
     let forge = open(&server).await;
-    let updated = forge.update_pull(number, "after", "new text").await.unwrap();
+    let updated = forge.update_pull(number, "after", "new text", false).await.unwrap();
     assert_eq!((updated.title.as_str(), updated.body.as_str()), ("after", "new text"));
     let request = server.requests().pop().unwrap();
     assert_eq!(request.method, "PATCH");

@@ -103,3 +103,58 @@ async fn where_the_two_are_numbered_apart_a_number_means_the_runs_own() {
     let read = scoped.read_comments(2, None).await.unwrap();
     assert_eq!(read[0].body, "on the merge request");
 }
+
+fn review(pull: u64) -> testkit::fake_forge::FakeReview {
+    testkit::fake_forge::FakeReview {
+        pull,
+        author: "alice".to_owned(),
+        body: String::new(),
+        state: "REQUEST_CHANGES".to_owned(),
+        path: "src/lib.rs".to_owned(),
+        remark: "rename it".to_owned(),
+    }
+}
+
+/// A remark is answered in its thread and resolved, on its own pull request alone.
+async fn remarks_are_answered<F: Flavour>(server: FakeForge<F>) {
+    let issue = server.add_issue("own", "", &[], &[]);
+    let (pull, other) =
+        (server.add_pull("mine", "topic", "main"), server.add_pull("x", "y", "main"));
+    server.add_review(review(pull));
+    server.add_review(review(other));
+    let scoped = scoped_with(&server, issue, &[pull]).await;
+    let comments = scoped.read_comments(pull, Some(ThreadKind::Pull)).await.unwrap();
+    let remark = comments.iter().find(|it| it.body == "rename it").expect("a remark");
+    assert!(remark.thread.is_some(), "{remark:?}");
+    let own = Thread::Pull(pull);
+    let done = scoped.post_reply(own, remark.id, "Renamed, closes #99.", true).await.unwrap();
+    assert!(matches!(done, WriteOutcome::Done(answer) if answer.resolved), "{done:?}");
+    let answers = server.answers();
+    assert_eq!((answers.len(), server.resolved()), (1, vec![1]));
+    assert!(!answers[0].body.contains("#99"), "it does nothing else: {}", answers[0].body);
+    let foreign = scoped.read_comments(other, Some(ThreadKind::Pull)).await.unwrap();
+    let foreign = foreign.iter().find(|it| it.body == "rename it").expect("a remark").id;
+    let refused = scoped.post_reply(own, foreign, "x", true).await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::NoSuchRemark);
+    let refused = scoped.post_reply(Thread::Pull(other), foreign, "x", true).await.unwrap();
+    assert_eq!(reason(refused), RefusalReason::OutOfScope);
+    assert_eq!((server.answers().len(), server.resolved()), (1, vec![1]));
+    // The answer is among the remarks, and lost answers are looked for there.
+    let comments = scoped.read_comments(pull, Some(ThreadKind::Pull)).await.unwrap();
+    assert!(comments.iter().any(|it| it.author == "bot1" && it.body.contains("Renamed")));
+}
+
+#[tokio::test]
+async fn remarks_are_answered_on_gitea() {
+    remarks_are_answered(FakeGitea::start()).await;
+}
+
+#[tokio::test]
+async fn remarks_are_answered_on_github() {
+    remarks_are_answered(testkit::fake_forge::FakeGithub::start()).await;
+}
+
+#[tokio::test]
+async fn remarks_are_answered_on_gitlab() {
+    remarks_are_answered(FakeGitlab::start()).await;
+}

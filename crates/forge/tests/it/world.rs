@@ -47,6 +47,7 @@ pub(crate) fn new_pull(head: &str) -> NewPull {
         body: "Three commits.".to_owned(),
         head: branch(head),
         base: branch("main"),
+        draft: false,
     }
 }
 

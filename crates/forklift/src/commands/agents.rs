@@ -37,9 +37,15 @@ fn list(ui: &Ui) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     for provider in Provider::ALL {
         let Some(program) = provider.program() else { continue };
-        let folder = install::find(&places.agents, &program).map(|found| found.mount.host);
+        let own = install::find(&places.agents, &program).map(|found| found.mount.host);
+        let on_path = || install::find_any(&places.agents, &program).map(|found| found.mount.host);
+        let is_own = own.is_some();
+        let folder = own.or_else(on_path);
         let words = match &folder {
-            Some(folder) => format!("{} in {}", program.version, folder.display()),
+            Some(folder) if is_own => format!("{} in {}", program.version, folder.display()),
+            Some(folder) => {
+                format!("{}, your own; forklift was made for {}", folder.display(), program.version)
+            }
             None => format!(
                 "{} not installed; forklift agents install {}",
                 program.version, program.name

@@ -61,7 +61,7 @@ pub(crate) fn cmd_changelog(ui: &Ui, args: &ChangelogArgs, directory: Option<&Pa
     let (look, limit) = (&args.look, args.limit);
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, look, directory, &places.cache).await?;
+        let preview = Preview::make(ui, look, directory, &places).await?;
         let pins = &preview.seen.pins;
         let forecast = observe_forecast(&preview.repo, &pins.base, &pins.upstream, limit)
             .await

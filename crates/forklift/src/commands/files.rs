@@ -33,7 +33,7 @@ pub(crate) fn cmd_files(ui: &Ui, args: &FilesArgs, directory: Option<&Path>) -> 
     let (look, hash) = (&args.look, args.hash);
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, look, directory, &places.cache).await?;
+        let preview = Preview::make(ui, look, directory, &places).await?;
         let pins = &preview.seen.pins;
         let files = observe_own_files(&preview.repo, &pins.base, &pins.upstream)
             .await

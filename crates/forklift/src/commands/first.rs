@@ -32,7 +32,7 @@ pub(crate) struct FirstArgs {
 pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
-        let preview = Preview::make(ui, &args.look, directory, &places.cache).await?;
+        let preview = Preview::make(ui, &args.look, directory, &places).await?;
         let pins = &preview.seen.pins;
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
         parted.or_machine()?.ok_or_else(|| preview.unrelated())?;

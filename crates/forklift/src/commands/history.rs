@@ -9,6 +9,7 @@ use merge::resolver::structure::StructureRecord;
 use model::id::{BranchName, RemoteName, Sha};
 use shell::Ui;
 
+use crate::commands::ForkliftDirs;
 use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit};
 use crate::flow::observe::{find_repo, fork_directory, fork_key, known_default_branch};
@@ -38,14 +39,16 @@ impl ForkHistory {
     pub(super) async fn find(
         args: &HistoryArgs,
         directory: Option<&Path>,
-        cache: &Path,
+        places: &ForkliftDirs,
     ) -> Result<Self, Failure> {
         let repo = find_repo(&fork_directory(directory)?).await?;
-        let NameArgs { main_branch, remote_origin, remote_upstream } = &args.names;
-        let tip = tip_of(&repo, remote_origin, main_branch.as_ref()).await?;
-        let upstream = tip_of(&repo, remote_upstream, main_branch.as_ref()).await?;
-        let past = ForkPast::open(&repo, remote_origin, cache).await?;
-        let names = [name_of(&repo, remote_origin).await?, name_of(&repo, remote_upstream).await?];
+        let remotes = args.names.remotes(&places.shared);
+        let main_branch = args.names.main_branch.as_ref();
+        let tip = tip_of(&repo, &remotes.origin, main_branch).await?;
+        let upstream = tip_of(&repo, &remotes.upstream, main_branch).await?;
+        let past = ForkPast::open(&repo, &remotes.origin, &places.cache).await?;
+        let names =
+            [name_of(&repo, &remotes.origin).await?, name_of(&repo, &remotes.upstream).await?];
         Ok(Self { past, names, tip, upstream, key: fork_key(&repo) })
     }
 

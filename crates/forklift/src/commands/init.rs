@@ -8,11 +8,13 @@ use host::git::UserRepo;
 use model::exit::ForkliftExit;
 use model::id::RemoteName;
 use shell::Ui;
-use shell::init::{InitArgs, InitAsker, init_shared};
+use shell::config::Config;
+use shell::init::{InitArgs, InitAsker, ask_shared};
 
 use super::{ForkliftDirs, block_on};
+use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::observe::{find_push_url, find_repo, fork_directory};
+use crate::flow::observe::{find_push_urls, find_repo, fork_directory};
 use crate::flow::record::ForkRemotes;
 use crate::rules::fork_file::FORK_FILES;
 
@@ -52,61 +54,84 @@ What it changes and why, and what an update from upstream must not lose.
 pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let asker = InitAsker::new("forklift", &args.shared)?;
-    let forge = block_on(prepare_fork(ui, args, asker, directory))?;
-    let to = (places.agents.as_path(), forge.as_deref());
-    init_shared::<ForkliftExit>(ui, "forklift", &args.shared, asker, to)?;
+    let fork = block_on(prepare_fork(args, asker, directory))?;
+    let to = (places.agents.as_path(), fork.forge.as_deref());
+    let answers = ask_shared::<ForkliftExit>("forklift", &args.shared, asker, to)?;
+    block_on(fork.write(ui))?;
+    answers.write::<ForkliftExit>(ui, &places.agents)?;
     ui.result("then", "forklift");
     Ok(ForkliftExit::Success)
 }
 
-/// Adds the remote and writes FORK.md where they are missing. Returns the host of the forge.
+/// Answers about the fork: checked, and not yet written.
+struct PreparedFork {
+    repo: UserRepo,
+    upstream: RemoteName,
+    url: String,
+    is_new: bool,
+    /// Host of the forge that the fork is on.
+    forge: Option<String>,
+}
+
+impl PreparedFork {
+    /// Adds the remote and writes FORK.md where they are missing.
+    async fn write(&self, ui: &Ui) -> Result<(), Failure> {
+        if self.is_new {
+            self.repo.add_remote(&self.upstream, &self.url).await.or_usage()?;
+        }
+        ui.result("upstream", &self.url);
+        if let Some(root) = self.repo.toplevel() {
+            ui.result("FORK.md", &write_fork_file(root)?);
+        }
+        Ok(())
+    }
+}
+
 async fn prepare_fork(
-    ui: &Ui,
     args: &ForkInitArgs,
     asker: InitAsker,
     directory: Option<&Path>,
-) -> Result<Option<String>, Failure> {
+) -> Result<PreparedFork, Failure> {
     let repo = find_repo(&fork_directory(directory)?).await?;
-    let ForkRemotes { origin, upstream } = ForkRemotes::default();
+    let shared = Config::load().or_usage()?;
+    let ForkRemotes { origin, upstream } = NameArgs::default().remotes(&shared);
     if !repo.has_remote(&origin) {
-        let message = "this repository has no remote 'origin' (your fork)";
-        let remedy = "add it with: git remote add origin URL";
+        let message = format!("this repository has no remote '{origin}' (your fork)");
+        let remedy = format!("add it with: git remote add {origin} URL");
         return Err(Failure::usage(message).with_remedy(remedy));
     }
-    let url = add_upstream(&repo, &upstream, args, asker).await?;
-    ui.result("upstream", &url);
-    if let Some(root) = repo.toplevel() {
-        ui.result("FORK.md", &write_fork_file(root)?);
-    }
-    Ok(match ForgeAddress::parse_remote(&find_push_url(&repo, &origin).await?) {
+    let (url, is_new) = ask_upstream(&repo, &upstream, args, asker).await?;
+    let forge = match ForgeAddress::parse_remote(&find_push_urls(&repo, &origin).await?.first) {
         Some(Remote::Hosted(address)) => Some(address.host),
         Some(Remote::Local(_)) | None => None,
-    })
+    };
+    Ok(PreparedFork { repo, upstream, url, is_new, forge })
 }
 
-async fn add_upstream(
+/// The address of upstream, and whether the remote is yet to be added.
+async fn ask_upstream(
     repo: &UserRepo,
     upstream: &RemoteName,
     args: &ForkInitArgs,
     asker: InitAsker,
-) -> Result<String, Failure> {
+) -> Result<(String, bool), Failure> {
     if let Some(url) = repo.remote_url(upstream).await.or_machine()? {
         return match &args.upstream {
             Some(typed) if *typed != url => Err(Failure::usage(format!(
-                "the remote 'upstream' is {url} already; change it with: git remote set-url upstream {typed}"
+                "the remote '{upstream}' is {url} already; change it with: git remote set-url {upstream} {typed}"
             ))),
-            Some(_) | None => Ok(url),
+            Some(_) | None => Ok((url, false)),
         };
     }
     let label = "Address of the project that this was forked from";
-    let url = asker.ask(label, args.upstream.as_deref(), "")?;
-    if url.trim().is_empty() {
-        let message = "this repository has no remote 'upstream' (the project it was forked from)";
+    let url = asker.ask(label, args.upstream.as_deref(), "")?.trim().to_owned();
+    if url.is_empty() {
+        let message =
+            format!("this repository has no remote '{upstream}' (the project it was forked from)");
         let remedy = "name it with: forklift init --upstream URL";
         return Err(Failure::usage(message).with_remedy(remedy));
     }
-    repo.add_remote(upstream, url.trim()).await.or_usage()?;
-    Ok(url)
+    Ok((url, true))
 }
 
 /// Writes FORK.md unless there is one; it counts when it is committed and pushed.

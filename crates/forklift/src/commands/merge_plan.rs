@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use host::git::{LineageRange, ObjectFormat, PastMerge, SealedRepo};
 use merge::resolver::decide::TrustThreshold;
-use merge::resolver::history::{Learned, learn, teach};
+use merge::resolver::history::{Learned, learn, load_learned, save_learned, teach};
 use merge::resolver::{MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
 use model::exit::ForkliftExit;
 use model::id::Sha;
@@ -17,7 +17,7 @@ use shell::Ui;
 
 use super::block_on;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::resolver::{learn_kept, load_learned, save_learned};
+use crate::flow::resolver::learn_kept;
 
 /// Merge two commits as far as possible without an agent, and print the plan as JSON
 #[derive(Debug, Clone, Args)]
@@ -97,7 +97,7 @@ async fn learn_one(args: &MergePlanArgs, name: &str, file: &Path) -> Outcome {
     };
     let merge = PastMerge { sha, ours: ours.clone(), theirs: theirs.clone() };
     let learned = teach(&repo, &merge, load_learned(file)).await.or_machine()?;
-    save_learned(file, &learned)?;
+    save_learned(file, &learned).or_machine()?;
     Ok(ForkliftExit::Success)
 }
 

@@ -65,17 +65,12 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on(async {
         let dirs = run_dir::list(&places.runs).or_machine()?;
-        let mut locks = ForkLocks { cache: &places.cache, taken: BTreeMap::new() };
-        let mut runs = Vec::new();
-        for dir in &dirs {
-            runs.push(observe_run(dir, &mut locks).await?);
-        }
-        let unpublished = if args.unpublished { Unpublished::Remove } else { Unpublished::Keep };
-        let options = PruneOptions { older_than: args.older_than, keep: args.keep, unpublished };
-        let fates = judge_runs(&runs, options);
-        let pruned: Vec<PrunedRun<'_>> = measure(&dirs, &fates)?;
-        let old = pruned.iter().filter(|run| run.fate == Fate::Remove).count();
+        let (fates, locks) = judge(args, &dirs, &places.cache).await?;
         let flags = args.confirm.consent();
+        // A question waits for a person, and a forklift must not wait for the answer.
+        let locks = flags.is_some().then_some(locks);
+        let mut pruned: Vec<PrunedRun<'_>> = measure(&dirs, &fates)?;
+        let old = pruned.iter().filter(|run| run.fate == Fate::Remove).count();
         if old == 0 {
             let consent = flags.unwrap_or(Consent::Given);
             if consent == Consent::Given {
@@ -89,6 +84,10 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
         }
         let consent = args.confirm.ask(ui, &format!("remove {}?", counted(old, "run")))?;
         if consent == Consent::Given {
+            let _locks = match locks {
+                Some(locks) => locks,
+                None => judge_again(args, &dirs, &places.cache, &mut pruned).await?,
+            };
             finish_removals(&places.runs)?;
             remove(ui, &places.runs, &pruned)?;
         }
@@ -97,6 +96,38 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneArgs) -> Outcome {
         }
         Ok(consent.conclude(ui, ForkliftExit::Success))
     })
+}
+
+/// Decides about every run, with the locks of their forks.
+async fn judge<'a>(
+    args: &PruneArgs,
+    dirs: &[RunDir],
+    cache: &'a Path,
+) -> Result<(Vec<Fate>, ForkLocks<'a>), Failure> {
+    let mut locks = ForkLocks { cache, taken: BTreeMap::new() };
+    let mut runs = Vec::new();
+    for dir in dirs {
+        runs.push(observe_run(dir, &mut locks).await?);
+    }
+    let unpublished = if args.unpublished { Unpublished::Remove } else { Unpublished::Keep };
+    let options = PruneOptions { older_than: args.older_than, keep: args.keep, unpublished };
+    Ok((judge_runs(&runs, options), locks))
+}
+
+/// Decides again about the runs that the person saw: a run that was continued meanwhile stays.
+async fn judge_again<'a>(
+    args: &PruneArgs,
+    dirs: &[RunDir],
+    cache: &'a Path,
+    pruned: &mut [PrunedRun<'_>],
+) -> Result<ForkLocks<'a>, Failure> {
+    let (fates, locks) = judge(args, dirs, cache).await?;
+    for (run, fate) in pruned.iter_mut().zip(fates) {
+        if run.fate == Fate::Remove {
+            run.fate = fate;
+        }
+    }
+    Ok(locks)
 }
 
 /// A run, its fate, and its size if it is old.

@@ -79,7 +79,7 @@ async fn replay(
     directory: Option<&Path>,
     places: &ForkliftDirs,
 ) -> Result<ReplayReport, Failure> {
-    let fork = ForkHistory::find(&args.fork, directory, &places.cache).await?;
+    let fork = ForkHistory::find(&args.fork, directory, places).await?;
     let ui = ui.without_events();
     ui.phase("replay", "replaying the fork's merges");
     let Learned { replayed, skipped, one_sided, .. } = fork.learned(&ui, &places.cache).await?;

@@ -182,6 +182,7 @@ fn apply_flags(options: &mut AgentOptions, args: &RunArgs) -> Result<(), Failure
     let file = args.key_file.clone().map(KeyLocation::File);
     let command = args.key_command.as_deref().map(KeyLocation::command_line);
     options.key = command.or(file).or(options.key.take());
+    options.login &= options.key.is_none() && options.url.is_none();
     options.price = args.price.as_deref().map(price).transpose()?.or(options.price);
     options.caps = Caps { max_usd: args.max_usd, max_tokens: args.max_tokens, ..Caps::default() };
     options.policy = Some(policy(args)?);

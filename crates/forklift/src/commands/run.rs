@@ -11,6 +11,7 @@ use host::signal::{Cancel, cancel_on_signals};
 use model::exit::ForkliftExit;
 use model::id::RunId;
 use run_store::run_dir::RunDir;
+use sandbox::backend::BackendKind;
 use sandbox::choice::BackendChoice;
 use shell::Ui;
 use shell::identity::find_attribution;
@@ -74,19 +75,17 @@ pub(super) async fn begin<'a>(
     let checked = async {
         host::git::check_version().await.or_usage()?;
         let request = RunRequest::check(ui, args, places, earlier.is_some()).await?;
-        let choice = choose_backend(request.backend, &args.image, &places.runs).await.or_usage()?;
+        let choice = find_backend(&request, args, places).await?;
         Ok((request, choice))
     };
     let (request, choice) = unless_stopped::<_, ForkliftExit>(&cancel, checked).await?;
     let repo = find_repo(&request.directory).await?;
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
-        let options = ObserveOptions {
-            names: &args.names,
-            target: args.target.as_ref(),
-            forge: args.forge_url.as_deref(),
-            cache: &places.cache,
-        };
+        let remotes = &args.names.remotes(&places.shared);
+        let (main_branch, target) = (args.names.main_branch.as_ref(), args.target.as_ref());
+        let (forge, cache) = (args.forge_url.as_deref(), places.cache.as_path());
+        let options = ObserveOptions { remotes, main_branch, target, forge, cache };
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
             None => observe(ui, repo, options).await?,
@@ -142,6 +141,23 @@ pub(super) async fn begin<'a>(
     create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");
     Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock))
+}
+
+/// The backend of the run. A merge that needs no agent needs no box either, so that a missing one is an error only where the
+/// agent is named; where it is chosen later, the backend is looked for again.
+async fn find_backend(
+    request: &RunRequest,
+    args: &RunArgs,
+    places: &ForkliftDirs,
+) -> Result<BackendChoice, Failure> {
+    let choice = choose_backend(request.backend, &args.image, &places.runs).await;
+    match (&request.agent, choice) {
+        (RequestedAgent::Undecided(_), Err(missing)) => Ok(BackendChoice {
+            kind: request.backend.unwrap_or(BackendKind::Bwrap),
+            reason: missing.to_string(),
+        }),
+        (_, choice) => choice.or_usage(),
+    }
 }
 
 /// The user under whose name the run publishes.

@@ -214,24 +214,28 @@ pub(crate) struct LookArgs {
 }
 
 /// Names of the fork's branch and remotes.
-#[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct NameArgs {
     /// The branch of the fork, and of upstream unless --target says otherwise [default: the default branch of each remote]
     #[arg(long, value_name = "BRANCH", value_parser = BranchName::parse)]
     pub(crate) main_branch: Option<BranchName>,
-    /// The remote of your fork
-    #[arg(long, value_name = "REMOTE", default_value = "origin", value_parser = RemoteName::parse)]
-    pub(crate) remote_origin: RemoteName,
-    /// The remote of the project that it was forked from
-    #[arg(long, value_name = "REMOTE", default_value = "upstream", value_parser = RemoteName::parse)]
-    pub(crate) remote_upstream: RemoteName,
+    /// The remote of your fork [default: the configured one, else origin]
+    #[arg(long, value_name = "REMOTE", value_parser = RemoteName::parse)]
+    pub(crate) remote_origin: Option<RemoteName>,
+    /// The remote of the project that it was forked from [default: the configured one, else upstream]
+    #[arg(long, value_name = "REMOTE", value_parser = RemoteName::parse)]
+    pub(crate) remote_upstream: Option<RemoteName>,
 }
 
-impl Default for NameArgs {
-    fn default() -> Self {
-        let ForkRemotes { origin, upstream } = ForkRemotes::default();
-        Self { main_branch: None, remote_origin: origin, remote_upstream: upstream }
+impl NameArgs {
+    /// The remotes: as typed, else as configured.
+    pub(crate) fn remotes(&self, config: &Config) -> ForkRemotes {
+        let (usual, set) = (ForkRemotes::default(), config.remotes.clone());
+        ForkRemotes {
+            origin: self.remote_origin.clone().or(set.origin).unwrap_or(usual.origin),
+            upstream: self.remote_upstream.clone().or(set.upstream).unwrap_or(usual.upstream),
+        }
     }
 }
 
@@ -320,6 +324,19 @@ const DEFAULT_TIMEOUT_SECS: u64 = 480;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_typed_remote_outranks_the_configured_one() {
+        let name = |text: &str| RemoteName::parse(text).expect("legal");
+        let mut config = Config::default();
+        let bare = NameArgs::default();
+        assert_eq!(bare.remotes(&config), ForkRemotes::default());
+        config.remotes.upstream = Some(name("project"));
+        assert_eq!(bare.remotes(&config).upstream, name("project"));
+        let typed = NameArgs { remote_upstream: Some(name("other")), ..NameArgs::default() };
+        let remotes = typed.remotes(&config);
+        assert_eq!((remotes.origin, remotes.upstream), (name("origin"), name("other")));
+    }
 
     #[test]
     fn the_instructions_of_runs_of_earlier_versions_are_read() {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use engine::check::check_words;
 use model::exit::ForkliftExit;
 use run_store::run_dir::RunDir;
 use serde::Serialize;
@@ -16,7 +17,6 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::earlier::published_by;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
-use crate::rules::check_text::check_words;
 use crate::rules::review::{ReviewPoint, review_points};
 use crate::rules::run_facts::agent_facts;
 

@@ -33,7 +33,7 @@ pub(crate) struct TrustArgs {
 pub(crate) fn cmd_trust(ui: &Ui, args: &TrustArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (learned, structure) = block_on_stoppable(async {
-        let fork = ForkHistory::find(&args.fork, directory, &places.cache).await?;
+        let fork = ForkHistory::find(&args.fork, directory, &places).await?;
         let quiet = ui.without_events();
         quiet.phase("learn", "learning from the merges of this fork");
         let learned = fork.learned(&quiet, &places.cache).await?;

@@ -3,22 +3,23 @@
 
 use engine::agent_run::BoxLayout;
 use engine::box_command::BoxCommandSummary;
-use engine::run::Product;
-use engine::test_count::{TestCount, parse_junit};
+use engine::check::{CheckCommand, CheckEnd, check_commit, check_words};
+use engine::run::{Product, SetupCommand};
+use engine::scratch::Scratch;
 use engine::workspace::MergeBegun;
-use host::git::SealedRepo;
-use merge::path::TreePath;
+use host::git::{MergedTree, SealedRepo};
+use merge::pattern::PathPatterns;
+use merge::trusted_check::{TrustedCheck, TrustedFacts, find_trusted_check};
 use model::exit::ForkliftExit;
 use model::id::Sha;
-use model::verdict::Ended;
 use serde_json::json;
 
-use super::record::ChangedCheck;
+use super::integrate::host_identity;
+use super::record::{ChangedCheck, ForkRecord};
 use super::resolver::Handover;
 use super::run::ForkRun;
-use super::scratch::Scratch;
 use crate::exit::{Failure, OrExit};
-use crate::rules::check_text::{check_words, render_check_page};
+use crate::rules::check_text::render_check_page;
 use crate::rules::judge::Verdict;
 use crate::rules::strategy::Strategy;
 
@@ -33,24 +34,6 @@ const CHECKS: [&str; 2] = ["check", "check-upstream"];
 
 /// Boxes of the check with the agent's version of the files that define it.
 const CHANGED_CHECK: &str = "check-changed";
-
-/// Largest test report that is read.
-const REPORT_CAP: usize = 8 << 20;
-
-/// End of a check, or of the set-up before it.
-struct CheckEnd {
-    summary: BoxCommandSummary,
-    is_set_up: bool,
-}
-
-impl CheckEnd {
-    /// True if the result is at fault, and not the machine or the fork's set-up.
-    fn agent_can_help(&self) -> bool {
-        let is_machine =
-            matches!(self.summary.ended, Ended::Infra { .. } | Ended::Stopped | Ended::Frozen);
-        self.is_set_up && !is_machine
-    }
-}
 
 impl ForkRun<'_> {
     /// Runs the fork's check on a result that is otherwise good, in a fresh copy of it where no agent has been.
@@ -148,56 +131,53 @@ impl ForkRun<'_> {
         commit: &Sha,
     ) -> Result<CheckEnd, Failure> {
         let rules = &self.run.record.settings.rules;
-        let Some(command) = &rules.check else {
+        let Some(check) = &rules.check else {
             return Err(Failure::new(ForkliftExit::Internal, "a check without a command"));
         };
-        let scratch = Scratch { run: self, prefix: name };
-        let setup_name = format!("{name}-setup");
-        // A box of an earlier forklift that was killed may work in the folders; then they stay.
-        if ![name, setup_name.as_str()]
-            .iter()
-            .any(|name| self.run.dir.path().join("boxes").join(name).exists())
-        {
-            scratch.check_out(repo, commit).await?;
-        }
-        // The agent may have changed what the set-up made in its workspace, so the fresh copy gets its own.
-        if let Some(setup) = &rules.setup {
-            let layout = scratch.layout(&setup_name, setup.timeout_secs)?;
-            let summary = self.run_line(layout, &setup.line).await?;
-            if !summary.passed() {
-                scratch.remove()?;
-                return Ok(CheckEnd { summary, is_set_up: false });
-            }
-        }
-        let layout = scratch.layout(name, command.timeout_secs)?;
-        let mut summary = self.run_line(layout, &command.line).await?;
-        let reported = self.reported_tests(repo, commit, &scratch).await?;
-        // Most runners print what they report.
-        let more = |reported: &TestCount| summary.tests.is_none_or(|it| it.ran() < reported.ran());
-        summary.tests = reported.filter(more).or(summary.tests);
-        scratch.remove()?;
-        Ok(CheckEnd { summary, is_set_up: true })
+        let setup = rules.setup.as_ref().map(|setup| SetupCommand {
+            line: setup.line.clone(),
+            timeout_secs: setup.timeout_secs,
+        });
+        let (line, timeout_secs) = (check.line.clone(), check.timeout_secs);
+        let command = CheckCommand { setup, line, timeout_secs };
+        let run_line = async |layout: BoxLayout, line: &str| self.run_line(layout, line).await;
+        check_commit::<Self>(&self.scratch(name), repo, commit, &command, run_line).await
     }
 
-    /// Tests in the JUnit files that the check left. Those of the repository itself report nothing.
-    async fn reported_tests(
+    /// Finds the files that define the check and that the agent changed, beside what git merges by itself.
+    async fn trusted_check(
         &self,
         repo: &SealedRepo,
-        commit: &Sha,
-        scratch: &Scratch<'_>,
-    ) -> Result<Option<TestCount>, Failure> {
-        let workspace = scratch.folder("workspace");
-        let files = host::safe_read::find_beneath(&workspace, ".xml");
-        let paths: Vec<&[u8]> = files.iter().map(String::as_bytes).collect();
-        let tracked = repo.entries_at(commit, &paths).await.or_machine()?;
-        let counts =
-            files.iter().filter(|path| !tracked.contains_key(path.as_bytes())).filter_map(|path| {
-                match host::safe_read::read_beneath(&workspace, path, REPORT_CAP) {
-                    Ok(Some(file)) if !file.truncated => parse_junit(&file.bytes),
-                    Ok(_) | Err(_) => None,
-                }
-            });
-        Ok(counts.reduce(TestCount::with))
+        tip: &Sha,
+        line: &str,
+    ) -> Result<Option<TrustedCheck>, Failure> {
+        let merged = self.merge_by_git(repo).await?;
+        // What FORK.md allows may be published; only a person's own word lets the agent judge itself.
+        let allowed = PathPatterns::new(&self.run.record.settings.allow_paths);
+        let facts = TrustedFacts {
+            merged: &merged,
+            line,
+            allowed: &allowed,
+            identity: &host_identity(),
+            when: self.run.record.started_at,
+            message: "the check's files as the fork and upstream have them\n",
+        };
+        find_trusted_check(repo, tip, facts).await.or_machine()
+    }
+
+    /// The merge as git makes it; for unrelated histories, the fork as it was.
+    async fn merge_by_git(&self, repo: &SealedRepo) -> Result<MergedTree, Failure> {
+        let pins = &self.run.record.pins;
+        if repo.merge_base(&pins.base, &pins.upstream).await.or_machine()?.is_some() {
+            return repo.merge_tree(&pins.base, &pins.upstream).await.or_machine();
+        }
+        let (tree, stages, notes) = (pins.base.clone(), Vec::new(), Vec::new());
+        Ok(MergedTree { tree, is_clean: true, stages, notes })
+    }
+
+    /// Scratch folders of this run.
+    pub(super) fn scratch(&self, prefix: &'static str) -> Scratch<'_, ForkRecord> {
+        Scratch { run: &self.run, prefix, branch: &self.run.record.fork.branch }
     }
 
     pub(super) async fn run_line(
@@ -213,15 +193,4 @@ impl ForkRun<'_> {
         self.ui.event("box_command", &json!({"name": name.as_str(), "ended": summary.ended}));
         Ok(summary)
     }
-}
-
-/// Files that define a check, as the fork and upstream have them, in place of the agent's.
-#[derive(Default)]
-pub(super) struct TrustedCheck {
-    pub(super) files: Vec<TreePath>,
-    /// Files that a person allowed, so that the agent's version of them stays.
-    pub(super) allowed: Vec<TreePath>,
-    /// The result with these files: with the fork's lines where both sides changed the same ones, then with upstream's. None
-    /// if all files that the agent changed are allowed.
-    pub(super) commits: Vec<Sha>,
 }

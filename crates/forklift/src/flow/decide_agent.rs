@@ -3,6 +3,8 @@
 use agent::SessionRequest;
 use engine::agent_plan::AgentTask;
 use engine::run::Product;
+use engine::trial::choose_backend;
+use sandbox::backend::BackendKind;
 
 use super::resume::{load_args, save_args};
 use super::run::ForkRun;
@@ -22,6 +24,12 @@ impl ForkRun<'_> {
 
     async fn find_agent(&mut self) -> Result<(), Failure> {
         let mut args = load_args(&self.run.dir)?;
+        let settings = &self.run.record.settings;
+        // A run may have begun without a backend: the message says what to install.
+        if settings.backend == BackendKind::Bwrap && host::tool::which("bwrap").is_none() {
+            let wanted = args.backend.as_deref().map(str::parse).transpose().or_usage()?;
+            choose_backend(wanted, &args.image, &self.places.runs).await.or_usage()?;
+        }
         let found = find_agent(self.ui, &args, &self.places).await?;
         let task = AgentTask {
             run: self.run.dir.id(),

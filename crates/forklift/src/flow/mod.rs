@@ -19,8 +19,6 @@ mod resolve_target;
 pub(crate) mod resolver;
 pub(crate) mod resume;
 pub(crate) mod run;
-mod scratch;
 pub(crate) mod show;
 pub(crate) mod structure;
-mod trusted_check;
 pub(crate) mod withdraw;

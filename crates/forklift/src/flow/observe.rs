@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use engine::evidence::Pins;
 use engine::workspace::refuse_incomplete;
-use host::git::{GitError, RefName, UserRepo};
+use host::dirs::Dirs;
+use host::git::{FetchProgress, GitError, PushUrls, RefName, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
 use shell::Ui;
+use shell::progress::while_fetching;
 
-use super::progress::with_ticks;
 use super::record::{Fork, ForkRemotes};
 use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
-use crate::commands::run_args::NameArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::target::Target;
@@ -40,7 +40,9 @@ pub(crate) struct Observation {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObserveOptions<'a> {
-    pub(crate) names: &'a NameArgs,
+    pub(crate) remotes: &'a ForkRemotes,
+    /// The branch of both, instead of each remote's own.
+    pub(crate) main_branch: Option<&'a BranchName>,
     pub(crate) target: Option<&'a Target>,
     /// The user's address of the repository on its forge.
     pub(crate) forge: Option<&'a str>,
@@ -53,28 +55,34 @@ pub(crate) async fn observe(
     repo: UserRepo,
     options: ObserveOptions<'_>,
 ) -> Result<Observation, Failure> {
-    let ObserveOptions { names, forge, cache, .. } = options;
-    let (origin, upstream) = (&names.remote_origin, &names.remote_upstream);
+    let ObserveOptions { remotes, main_branch, forge, cache, .. } = options;
+    let ForkRemotes { origin, upstream } = remotes;
     require_remote(&repo, origin, "your fork", "--remote-origin")?;
     require_remote(&repo, upstream, "the project it was forked from", "--remote-upstream")?;
     // Also a merge that needs no workspace has to be proved by the whole history.
     refuse_incomplete(&repo).map_err(workspace_failure)?;
+    if repo.is_stand_in() {
+        let place = repo.common_dir().display();
+        ui.note(&format!("this checkout cannot be written to; fetching into {place} instead"));
+    }
     ui.phase("observe", &format!("fetching {origin} and {upstream}"));
     let lock = lock_fetch(&repo, cache).await?;
     // Concurrently: each remote has refs of its own.
+    let (ours, theirs) = (FetchProgress::default(), FetchProgress::default());
     let fetching = async {
         tokio::join!(
-            fetch(&repo, origin, names),
-            fetch(&repo, upstream, names),
+            fetch(&repo, origin, main_branch, &ours),
+            fetch(&repo, upstream, main_branch, &theirs),
             url(&repo, origin),
-            find_push_url(&repo, origin),
+            find_push_urls(&repo, origin),
             url(&repo, upstream),
         )
     };
-    let (ours, theirs, origin_url, push_url, upstream_url) =
-        with_ticks(ui, "fetching", fetching).await;
+    let (ours, theirs, origin_url, push_urls, upstream_url) =
+        while_fetching(ui, &[(origin.as_str(), &ours), (upstream.as_str(), &theirs)], fetching)
+            .await;
     let (branch, upstream_branch) = (ours?, theirs?);
-    let (origin_url, push_url, upstream_url) = (origin_url?, push_url?, upstream_url?);
+    let (origin_url, push_urls, upstream_url) = (origin_url?, push_urls?, upstream_url?);
     drop(lock);
     let (base, tip) = tips(&repo, [(origin, &branch), (upstream, &upstream_branch)]).await?;
     let base = base.ok_or_else(|| no_branch(origin, &branch, "name another with --main-branch"))?;
@@ -86,7 +94,7 @@ pub(crate) async fn observe(
     let target = options.target.or(ruled).cloned().unwrap_or_default();
     let tip_of_branch = (&upstream_branch, tip.as_ref());
     let ResolvedTarget { commit, name, branch: named } =
-        resolve_target(&repo, upstream, &target, tip_of_branch).await?;
+        resolve_target(ui, &repo, upstream, &target, tip_of_branch).await?;
     let upstream_branch = named.unwrap_or(upstream_branch);
     if branch != upstream_branch {
         ui.note(&format!("{upstream}/{upstream_branch} goes into {branch} of {origin}"));
@@ -101,9 +109,10 @@ pub(crate) async fn observe(
         project: project_of(&root),
         fork: Fork {
             path: root,
-            forge: forge.map_or_else(|| push_url.clone(), str::to_owned),
+            forge: forge.map_or_else(|| push_urls.first.clone(), str::to_owned),
             origin: origin_url,
-            push_url: Some(push_url),
+            push_url: Some(push_urls.first),
+            more_push_urls: push_urls.more,
             upstream: upstream_url,
             branch,
             upstream_branch: Some(upstream_branch),
@@ -148,8 +157,20 @@ pub(crate) async fn find_repo(dir: &Path) -> Result<UserRepo, Failure> {
             "{} is not inside a git repository; run forklift in a checkout of your fork",
             dir.display()
         ))),
-        other => other.or_machine(),
+        other => writable(other.or_machine()?).await,
     }
+}
+
+/// The repository to fetch into: the user's own, or a stand-in for one that cannot be written to.
+async fn writable(repo: UserRepo) -> Result<UserRepo, Failure> {
+    // A shallow clone is refused with the command that completes it; a stand-in would hide that it is one.
+    if repo.is_writable() || repo.is_shallow() {
+        return Ok(repo);
+    }
+    let cache = Dirs::from_env().or_usage()?.cache_home().join("bottleworks/stand-ins");
+    let name = project_of(repo.toplevel().unwrap_or(repo.common_dir()));
+    let path = cache.join(fork_key(&repo)).join(name.as_str());
+    repo.stand_in(&path).await.or_machine()
 }
 
 /// Two forklifts that fetch into one repository at once would trip over each other's refs.
@@ -189,10 +210,11 @@ fn require_remote(
 async fn fetch(
     repo: &UserRepo,
     remote: &RemoteName,
-    names: &NameArgs,
+    main_branch: Option<&BranchName>,
+    progress: &FetchProgress,
 ) -> Result<BranchName, Failure> {
-    let fetched = repo.fetch(remote, FETCH_LIMIT);
-    if let Some(branch) = &names.main_branch {
+    let fetched = repo.fetch(remote, FETCH_LIMIT, progress);
+    if let Some(branch) = main_branch {
         fetched.await.map_err(|error| cannot_fetch(remote, &error))?;
         return Ok(branch.clone());
     }
@@ -233,10 +255,13 @@ async fn url(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure> {
     url.ok_or_else(|| no_url(remote))
 }
 
-/// The URL that git pushes to for the fork.
-pub(crate) async fn find_push_url(repo: &UserRepo, origin: &RemoteName) -> Result<String, Failure> {
-    let url = repo.push_url(origin).await.or_machine()?;
-    url.ok_or_else(|| no_url(origin))
+/// The URLs that git pushes to for the fork.
+pub(crate) async fn find_push_urls(
+    repo: &UserRepo,
+    origin: &RemoteName,
+) -> Result<PushUrls, Failure> {
+    let urls = repo.push_urls(origin).await.or_machine()?;
+    urls.ok_or_else(|| no_url(origin))
 }
 
 fn no_url(remote: &RemoteName) -> Failure {

@@ -8,6 +8,7 @@ use shell::Ui;
 use tempfile::TempDir;
 
 use super::observe::{Observation, ObserveOptions, find_repo, fork_directory, fork_key, observe};
+use crate::commands::ForkliftDirs;
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkRules;
@@ -25,11 +26,17 @@ impl Preview {
         ui: &Ui,
         look: &LookArgs,
         directory: Option<&Path>,
-        cache: &Path,
+        places: &ForkliftDirs,
     ) -> Result<Self, Failure> {
+        let cache = &places.cache;
         let repo = find_repo(&fork_directory(directory)?).await?;
-        let options =
-            ObserveOptions { names: &look.names, target: look.target.as_ref(), forge: None, cache };
+        let options = ObserveOptions {
+            remotes: &look.names.remotes(&places.shared),
+            main_branch: look.names.main_branch.as_ref(),
+            target: look.target.as_ref(),
+            forge: None,
+            cache,
+        };
         let seen = observe(ui, repo, options).await?;
         let folder = cache.join("previews");
         std::fs::create_dir_all(&folder).or_machine()?;

@@ -103,6 +103,7 @@ impl ForkRun<'_> {
         Push {
             repo,
             url: self.run.record.fork.push_url(),
+            more_urls: &self.run.record.fork.more_push_urls,
             branch: to.branch.clone(),
             commit: tip,
             update,

@@ -4,12 +4,12 @@
 use engine::attribution::Attribution;
 use engine::run::{Phase, Product, create, gather_evidence, load_plan};
 use engine::workspace::{AGENT_IDENTITY, link_folder};
-use host::git::{RemoteBranch, UserRepo};
+use host::git::{PushUrls, RemoteBranch, UserRepo};
 use run_store::run_dir::RunDir;
 
 use super::earlier::{StoredRun, branch_at, find_later_result};
 use super::integrate::HOST_IDENTITY;
-use super::observe::{find_push_url, project_of};
+use super::observe::{find_push_urls, project_of};
 use super::pull::ForgePlan;
 use super::record::{Fork, ForkRecord, ForkRunRecord};
 use super::resume::{load_args, save_args};
@@ -66,7 +66,7 @@ pub(crate) async fn create_publish_run(
     let now = host::clock::now();
     let new = RunDir::create(&places.runs, &project_of(&meta.fork.path), now).or_machine()?;
     link_folder(&dir.repo(), &new.repo()).await.map_err(workspace_failure)?;
-    let fork = renew_addresses(&meta.fork, find_push_url(repo, &meta.fork.remotes.origin).await?);
+    let fork = renew_addresses(&meta.fork, find_push_urls(repo, &meta.fork.remotes.origin).await?);
     let plan = load_plan(dir).map_err(ForkRun::failure)?;
     let mut secrets = plan.key.values().unwrap_or_default();
     secrets.extend(ForgePlan::find(&fork.forge, places)?.token);
@@ -101,10 +101,10 @@ pub(crate) async fn create_publish_run(
 }
 
 /// The addresses as they are now: a wrong one may be the reason why the commit was not published.
-fn renew_addresses(fork: &Fork, push_url: String) -> Fork {
+fn renew_addresses(fork: &Fork, urls: PushUrls) -> Fork {
     let is_derived = fork.forge == fork.push_url() || fork.forge == fork.origin;
-    let forge = if is_derived { push_url.clone() } else { fork.forge.clone() };
-    Fork { push_url: Some(push_url), forge, ..fork.clone() }
+    let forge = if is_derived { urls.first.clone() } else { fork.forge.clone() };
+    Fork { forge, ..fork.pushing_to(urls) }
 }
 
 impl ForkRun<'_> {
@@ -153,6 +153,7 @@ mod tests {
             path: "/fork".into(),
             origin: "https://old.example/me/fork".to_owned(),
             push_url: push.map(str::to_owned),
+            more_push_urls: Vec::new(),
             upstream: "https://up.example/fork".to_owned(),
             branch: model::id::BranchName::parse("main").unwrap(),
             upstream_branch: None,
@@ -160,7 +161,8 @@ mod tests {
             forge: forge.to_owned(),
         };
         let new = "https://new.example/me/fork";
-        let forge = |fork: Fork| renew_addresses(&fork, new.to_owned()).forge;
+        let urls = || PushUrls { first: new.to_owned(), more: Vec::new() };
+        let forge = |fork: Fork| renew_addresses(&fork, urls()).forge;
         assert_eq!(forge(fork("https://old.example/me/fork", None)), new);
         assert_eq!(
             forge(fork("ssh://old.example/me/fork", Some("ssh://old.example/me/fork"))),

@@ -111,7 +111,7 @@ pub(crate) async fn open_pull(
         }
         Err(failure) => {
             publication.pull_text = Some(keep_text(folder, pull)?);
-            publication.problem = Some(match failure.forge() {
+            publication.add_problem(match failure.forge() {
                 Some(ForgeError::UnknownForge { .. } | ForgeError::LoginWanted { .. }) => {
                     format!("{failure}: set {KIND_VARIABLE} to {}", ForgeKind::words())
                 }
@@ -131,7 +131,7 @@ async fn lack_token(plan: &ForgePlan, address: &ForgeAddress, publication: &mut 
         ..ForgeOptions::default()
     };
     match forge::detect::find_kind(address, &options).await {
-        Ok(_) => publication.problem = Some(format!("no pull request: {NO_TOKEN}")),
+        Ok(_) => publication.add_problem(format!("no pull request: {NO_TOKEN}")),
         Err(_) => publication.note = Some(format!("no pull request: {NO_TOKEN}")),
     }
 }

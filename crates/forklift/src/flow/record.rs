@@ -8,6 +8,7 @@ use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
 use engine::publish::PullReference;
 use engine::run::{ProductRecord, RunRecord};
+use host::git::PushUrls;
 use merge::account::{MergeAccount, SideStatus, judge_account};
 use merge::contract::Contract;
 use merge::path::TreePath;
@@ -73,6 +74,9 @@ pub(crate) struct ForkRecord {
     /// Account of the tests of both sides; `None` for unrelated histories.
     #[serde(default)]
     pub(crate) tests: Option<TestAccount>,
+    /// Sentences about new commit messages that act on others or speak for others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) message_points: Vec<String>,
 }
 
 /// A check whose definition the agent changed.
@@ -100,6 +104,9 @@ pub(crate) struct Fork {
     /// Address that branches are pushed to; a record of an earlier version has only origin's.
     #[serde(default)]
     pub(crate) push_url: Option<String>,
+    /// Further addresses that get every branch, as with `git push`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) more_push_urls: Vec<String>,
     pub(crate) upstream: String,
     /// The fork's branch.
     pub(crate) branch: BranchName,
@@ -133,6 +140,12 @@ impl Fork {
 
     pub(crate) fn push_url(&self) -> &str {
         self.push_url.as_deref().unwrap_or(&self.origin)
+    }
+
+    /// The same fork with other addresses to push to.
+    pub(crate) fn pushing_to(&self, urls: PushUrls) -> Self {
+        let PushUrls { first, more } = urls;
+        Self { push_url: Some(first), more_push_urls: more, ..self.clone() }
     }
 }
 
@@ -226,6 +239,7 @@ impl ForkRecord {
             contract: None,
             account: None,
             tests: None,
+            message_points: Vec::new(),
         }
     }
 

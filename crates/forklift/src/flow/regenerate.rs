@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use engine::box_command::BoxCommandSummary;
+use engine::run::Product;
 use host::git::{CommitDraft, SealedRepo};
 use merge::path::TreePath;
 use merge::resolver::{RegeneratedFile, RegeneratedFiles, ResolvedMerge};
@@ -11,7 +12,6 @@ use model::id::Sha;
 
 use super::integrate::host_identity;
 use super::run::ForkRun;
-use super::scratch::Scratch;
 use crate::exit::{Failure, OrExit};
 
 /// Largest file that is taken; a larger one is left to the agent.
@@ -37,12 +37,14 @@ impl ForkRun<'_> {
             return Ok(RegeneratedFiles::new());
         }
         self.ui.phase("regenerate", "running the regenerate commands in a box");
-        let scratch = Scratch { run: self, prefix: "regenerate" };
-        scratch.check_out(repo, &self.commit_merge(repo, resolved).await?).await?;
+        let scratch = self.scratch("regenerate");
+        let merge = self.commit_merge(repo, resolved).await?;
+        scratch.check_out(repo, &merge).await.map_err(Self::failure)?;
         let mut ended = Vec::new();
         for line in commands {
             let name = format!("regenerate-{}", self.run.dir.next_box("regenerate"));
-            let layout = scratch.layout(&name, self.run.record.settings.rules.regenerate_secs())?;
+            let secs = self.run.record.settings.rules.regenerate_secs();
+            let layout = scratch.layout(&name, secs).map_err(Self::failure)?;
             ended.push(self.run_line(layout, line).await?);
         }
         let made = |(path, how): &(TreePath, merge::resolver::rule::Regenerate)| {
@@ -52,7 +54,7 @@ impl ForkRun<'_> {
             (path.clone(), failure.map_or_else(|| take(&workspace, path), RegeneratedFile::Failed))
         };
         let regenerated = resolved.regenerate.iter().map(made).collect();
-        scratch.remove()?;
+        scratch.remove().or_machine()?;
         self.run.record.regenerate = ended;
         Ok(regenerated)
     }

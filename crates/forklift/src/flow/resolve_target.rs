@@ -1,8 +1,10 @@
 //! Resolves a target of upstream to a commit. Tags are listed and fetched without a local ref, so a tag of the fork with the
 //! same name does not matter and stays.
 
-use host::git::{RemoteRef, UserRepo};
+use host::git::{FetchProgress, RemoteRef, UserRepo};
 use model::id::{BranchName, RemoteName, Sha};
+use shell::Ui;
+use shell::progress::while_fetching;
 
 use super::observe::{FETCH_LIMIT, no_branch};
 use crate::exit::{Failure, OrExit};
@@ -17,6 +19,7 @@ pub(crate) struct ResolvedTarget {
 
 /// Resolves `target`; `branch` is upstream's branch with its tip.
 pub(crate) async fn resolve_target(
+    ui: &Ui,
     repo: &UserRepo,
     upstream: &RemoteName,
     target: &Target,
@@ -31,14 +34,15 @@ pub(crate) async fn resolve_target(
         Target::LatestTag => {
             let tags = tags(repo, upstream, "refs/tags/*").await?;
             let tag = choose_latest(&tags).or_usage()?;
-            take_tag(repo, upstream, tag).await
+            take_tag(ui, repo, upstream, tag).await
         }
-        Target::Named(name) => named(repo, upstream, name).await,
+        Target::Named(name) => named(ui, repo, upstream, name).await,
     }
 }
 
 /// Resolves a tag, a branch, or a commit of one of upstream's branches.
 async fn named(
+    ui: &Ui,
     repo: &UserRepo,
     upstream: &RemoteName,
     name: &str,
@@ -59,7 +63,7 @@ async fn named(
             let branch = BranchName::parse(short("refs/heads/")).ok();
             Ok(ResolvedTarget { commit, name: format!("branch {}", short("refs/heads/")), branch })
         }
-        (None, Some(tag)) => take_tag(repo, upstream, tag).await,
+        (None, Some(tag)) => take_tag(ui, repo, upstream, tag).await,
         (None, None) => commit(repo, upstream, name).await,
     }
 }
@@ -92,6 +96,7 @@ async fn tags(repo: &UserRepo, upstream: &RemoteName, pattern: &str) -> Result<V
 }
 
 async fn take_tag(
+    ui: &Ui,
     repo: &UserRepo,
     upstream: &RemoteName,
     tag: &Tag,
@@ -101,7 +106,10 @@ async fn take_tag(
         Some(commit) => commit,
         None => {
             let name = format!("refs/tags/{}", tag.name);
-            repo.fetch_nameless(upstream, &[&name], FETCH_LIMIT).await.or_machine()?;
+            let progress = FetchProgress::default();
+            let refs = [name.as_str()];
+            let fetching = repo.fetch_nameless(upstream, &refs, FETCH_LIMIT, &progress);
+            while_fetching(ui, &[(upstream.as_str(), &progress)], fetching).await.or_machine()?;
             repo.resolve_commit(tag.id.as_str()).await.or_machine()?.ok_or_else(|| {
                 Failure::usage(format!("upstream's tag '{}' is not on a commit", tag.name))
             })?

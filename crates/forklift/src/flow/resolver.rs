@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 use engine::workspace::MergeBegun;
 use host::git::{CommitDraft, ConflictStage, GitIdentity, LineageRange, SealedRepo, UserRepo};
 use merge::path::TreePath;
-use merge::resolver::history::{Learned, MergesRead, learn};
+use merge::resolver::history::{Learned, MergesRead, learn, load_learned, save_learned};
 use merge::resolver::knowledge::Knowledge;
 use merge::resolver::receipt::Receipt;
 use merge::resolver::touch::add_touches;
 use merge::resolver::{Brief, MergeHeads, ResolveOptions, ResolvedMerge, resolve_conflicts};
-use model::exit::ForkliftExit;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 use shell::Ui;
@@ -224,23 +223,10 @@ pub(crate) async fn learn_kept(
     };
     let done = learn(repo, range, &mut learned, watch).await;
     if before != learned.source() {
-        save_learned(file, &learned)?;
+        save_learned(file, &learned).or_machine()?;
     }
     done.or_machine()?;
     Ok(learned)
-}
-
-/// Reads what was learned. A file that cannot be read is discarded: everything is learned again.
-pub(crate) fn load_learned(file: &Path) -> Option<Learned> {
-    std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok())
-}
-
-pub(crate) fn save_learned(file: &Path, learned: &Learned) -> Result<(), Failure> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).or_machine()?;
-    }
-    let text = serde_json::to_vec(learned).or_exit(ForkliftExit::Internal)?;
-    host::file::write_atomic(file, &text, 0o600).or_machine()
 }
 
 async fn resolved_paths(

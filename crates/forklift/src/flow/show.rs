@@ -7,12 +7,12 @@ use shell::Ui;
 
 use super::record::{BranchEnd, ForkRunRecord, PullEnd, Withdrawal};
 use crate::rules::STUCK_FILE;
-use crate::rules::check_text::check_words;
 use crate::rules::judge::Verdict;
 use crate::rules::next_step::next_command;
 use crate::rules::review::{ReviewPoint, review_points};
 use crate::rules::run_facts::agent_facts;
 use crate::rules::words::counted;
+use engine::check::check_words;
 
 /// Lines of the agent's note or of a command's output that are shown.
 const LINES_SHOWN: usize = 20;

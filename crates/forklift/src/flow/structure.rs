@@ -18,7 +18,6 @@ use sandbox::spec::{BoxLimits, BoxUser, MIB, ProgramMount};
 
 use super::observe::fork_key;
 use super::run::ForkRun;
-use super::scratch::Scratch;
 use crate::exit::{Failure, OrExit};
 
 /// Name on the host's search path.
@@ -78,15 +77,15 @@ impl<'a> Mergiraf<'a> {
     async fn ask(&self, questions: &[ThreeVersions]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let run = self.run;
         run.refuse_if_stopped()?;
-        let scratch = Scratch { run, prefix: "structure" };
-        scratch.remove()?;
+        let scratch = run.scratch("structure");
+        scratch.remove().or_machine()?;
         let (workspace, program) = (scratch.folder("workspace"), scratch.folder("program"));
         lay_out(&workspace, questions).or_machine()?;
         give(&workspace, BoxUser::of_caller()).or_machine()?;
         make_harness_state(&scratch.folder("state"), BoxUser::of_caller()).or_machine()?;
         copy_program(&self.program, &program).or_machine()?;
         let name = format!("structure-{}", run.run.dir.next_box("structure"));
-        let mut layout = scratch.layout(&name, DEADLINE_SECS)?;
+        let mut layout = scratch.layout(&name, DEADLINE_SECS).or_machine()?;
         layout.limits = BoxLimits { memory_bytes: MEMORY_BYTES, ..layout.limits };
         let mut command = BoxCommand::shell(layout, SCRIPT);
         command.programs = vec![ProgramMount { host: program, inside: INSIDE.to_owned() }];
@@ -98,7 +97,7 @@ impl<'a> Mergiraf<'a> {
             run.ui.note(&format!("{} did not finish: {how:?}", self.version));
         }
         let answers = (0..questions.len()).map(|at| read_answer(&workspace, at)).collect();
-        scratch.remove()?;
+        scratch.remove().or_machine()?;
         Ok(answers)
     }
 }

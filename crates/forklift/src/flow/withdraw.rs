@@ -12,9 +12,9 @@ use run_store::run_dir::RunDir;
 use shell::pull::logged;
 
 use super::earlier::StoredRun;
-use super::observe::{find_push_url, project_of};
+use super::observe::{find_push_urls, project_of};
 use super::pull::{ForgePlan, open_pulls_forge};
-use super::record::{BranchEnd, Fork, ForkRecord, ForkRunRecord, PullEnd, Withdrawal};
+use super::record::{BranchEnd, ForkRecord, ForkRunRecord, PullEnd, Withdrawal};
 use super::resume::{load_args, save_args};
 use super::run::ForkRun;
 use crate::commands::ForkliftDirs;
@@ -37,8 +37,7 @@ pub(crate) async fn create_withdraw_run(
     };
     let new = RunDir::create(&places.runs, &project_of(&meta.fork.path), host::clock::now());
     let new = new.or_machine()?;
-    let push_url = find_push_url(repo, &meta.fork.remotes.origin).await?;
-    let fork = Fork { push_url: Some(push_url), ..meta.fork.clone() };
+    let fork = meta.fork.pushing_to(find_push_urls(repo, &meta.fork.remotes.origin).await?);
     let settings = meta.settings.clone();
     let mut product = ForkRecord::new(fork, meta.pins.clone(), settings);
     product.withdraws = Some(Withdrawal {
@@ -90,9 +89,21 @@ impl ForkRun<'_> {
         Ok(PullEnd::Closed)
     }
 
+    /// Deletes the branch at every address; the end at the first one counts, because questions go there.
     async fn delete_branch(&self, withdrawal: &Withdrawal) -> Result<BranchEnd, Failure> {
+        let fork = &self.run.record.fork;
+        for url in &fork.more_push_urls {
+            self.delete_branch_at(url, withdrawal).await?;
+        }
+        self.delete_branch_at(fork.push_url(), withdrawal).await
+    }
+
+    async fn delete_branch_at(
+        &self,
+        url: &str,
+        withdrawal: &Withdrawal,
+    ) -> Result<BranchEnd, Failure> {
         let Withdrawal { branch, commit, .. } = withdrawal;
-        let url = self.run.record.fork.push_url();
         let at = self
             .repo
             .branch_at_url(url, branch, LIMIT)
@@ -103,8 +114,11 @@ impl ForkRun<'_> {
             RemoteBranch::At(at) if at != *commit => return Ok(BranchEnd::Moved),
             RemoteBranch::At(_) => {}
         }
-        let repo = SealedRepo::init_bare(&self.run.dir.repo(), self.repo.object_format()).await;
-        let repo = repo.or_machine()?;
+        let (path, format) = (self.run.dir.repo(), self.repo.object_format());
+        let repo = match path.is_dir() {
+            true => SealedRepo::open(&path, format),
+            false => SealedRepo::init_bare(&path, format).await.or_machine()?,
+        };
         let log = self.run.operations().or_machine()?;
         let target = format!("{branch} {commit}");
         let deleting = async {

@@ -1,8 +1,8 @@
 //! Decisions of `forklift`, each a pure function from facts: no I/O, no clock, no environment.
 
+pub(crate) mod agent_note;
 pub(crate) mod aggregate_status;
 pub(crate) mod brief;
-pub(crate) mod check_files;
 pub(crate) mod check_text;
 pub(crate) mod conflict_row;
 pub(crate) mod earlier;
@@ -10,6 +10,7 @@ pub(crate) mod fork_file;
 pub(crate) mod fork_list;
 pub(crate) mod image;
 pub(crate) mod judge;
+pub(crate) mod message;
 pub(crate) mod next_step;
 pub(crate) mod opencode_env;
 pub(crate) mod prompt;

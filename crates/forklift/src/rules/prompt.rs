@@ -2,6 +2,7 @@
 
 use model::id::BranchName;
 
+use super::agent_note::NOTE_REQUEST;
 use super::strategy::Strategy;
 
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +60,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
          4. If you cannot go on without a decision by a person, write `STUCK.md` in the root of the repository: what \
          you tried, what stands in the way, and your questions. Do not commit it.\n\
          \n\
-         You have {minutes} minutes. When you are done, say in a few sentences which conflicts there were and how you \
-         resolved each.\n"
+         You have {minutes} minutes. {NOTE_REQUEST}\n"
     );
     if let Some(check) = briefing.check {
         text.push_str(&format!(

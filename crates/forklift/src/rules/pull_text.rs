@@ -7,6 +7,7 @@ use merge::contract::{ContractFormat, render_contract};
 use model::id::BranchName;
 use model::inert::{inert_block, inert_cell, inert_code, inert_html, inert_line, inert_prose};
 
+use super::agent_note::notes_of;
 use super::conflict_row::{ConflictRow, conflict_rows};
 use super::review::{ReviewPoint, review_points};
 use super::run_facts::run_facts;
@@ -78,12 +79,13 @@ pub(crate) fn render_pull(facts: &ForkPullFacts<'_>) -> NewPull {
             ..Section::default()
         },
     ];
+    sections.extend(agent_notes(record, &rows));
     sections.extend(fork_changes(record));
     sections.extend(answer(record));
     let run = format!("Run {} in {}.", inert_code(record.run.as_str()), inert_code(facts.run_path));
     sections.push(Section { head: run, ..Section::default() });
     let body = render_sections(sections, BODY_MAX_BYTES);
-    NewPull { title, body, head: head.clone(), base: branch.clone() }
+    NewPull { title, body, head: head.clone(), base: branch.clone(), draft: false }
 }
 
 fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
@@ -240,6 +242,24 @@ fn fork_changes(record: &ForkRunRecord) -> Option<Section> {
         importance: Importance::ForkChanges,
         ..Section::default()
     })
+}
+
+/// The agent's notes on the conflicts that it resolved.
+fn agent_notes(record: &ForkRunRecord, rows: &[ConflictRow]) -> Option<Section> {
+    let answer = record.agent_result.as_ref()?.answer.as_deref()?;
+    let notes = notes_of(rows, answer);
+    let item = |(path, note): (&str, Option<&str>)| {
+        let note = note.map_or("no note".to_owned(), |note| inert_prose(&cut(note)));
+        format!("- {}: {note}\n", inert_code(&cut(path)))
+    };
+    let section = Section {
+        title: "What the agent notes on each conflict (claims, not evidence)",
+        items: notes.into_iter().map(item).collect(),
+        noun: "notes",
+        importance: Importance::Answer,
+        ..Section::default()
+    };
+    (!section.items.is_empty()).then(|| section.at_most(ROWS))
 }
 
 fn answer(record: &ForkRunRecord) -> Option<Section> {

@@ -68,6 +68,9 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
             points.add_unless_known(path, "as neither side has it");
         }
     }
+    for what in &record.message_points {
+        points.add(None, what.clone());
+    }
     for who in record.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
         if !is_in_verdict(record, who) {
             points.add(None, format!("commit not by the box's own identity: {who}"));

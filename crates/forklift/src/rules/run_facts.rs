@@ -4,8 +4,8 @@ use engine::box_command::BoxCommandSummary;
 use engine::evidence::Evidence;
 use model::inert::{inert_code, inert_prose};
 
-use super::check_text::check_words;
 use super::words::counted;
+use engine::check::check_words;
 use shell::agent_facts::AgentFacts;
 
 use crate::flow::record::ForkRunRecord;

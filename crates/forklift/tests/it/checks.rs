@@ -168,15 +168,29 @@ fn an_agent_cannot_add_a_definition_that_nobody_had() {
 
 #[test]
 fn of_a_package_manifest_only_the_scripts_are_taken_back() {
-    let rules = "---\ncheck: grep -q '\"true-test\"' package.json && grep -q '\"added\"' package.json\n---\n";
-    let manifest = "{\"scripts\": {\"test\": \"true-test\"}, \"dependencies\": {}}\n";
+    let rules = "---\ncheck: grep -q '\"true-check\"' package.json && grep -q '\"added\"' package.json\n---\n";
+    let manifest = "{\"scripts\": {\"check\": \"true-check\"}, \"dependencies\": {}}\n";
     let Some(person) = with_files(rules, &[("package.json", manifest)]) else { return };
     let script = merges_and(
-        "printf '{\"scripts\": {\"test\": \"exit 0\"}, \"dependencies\": {\"added\": \"1\"}}' > package.json",
+        "printf '{\"scripts\": {\"check\": \"exit 0\"}, \"dependencies\": {\"added\": \"1\"}}' > package.json",
     );
     let output = person.run(&script, &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_ne!(person.metadata("/check_changed/with_agent_files/ended/code"), 0);
+}
+
+#[test]
+fn a_test_script_that_neither_side_has_waits_for_a_person() {
+    let manifest = "{\"scripts\": {\"test\": \"true-test\"}}\n";
+    let Some(person) = with_files("words\n", &[("package.json", manifest)]) else { return };
+    let script = merges_and("printf '{\"scripts\": {\"test\": \"exit 0\"}}' > package.json");
+    let output = person.run(&script, &["--accept-loss"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("waits for a person: package.json (install or test script)"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use testkit::hermetic::Hermetic;
+use testkit::part::{Part, require};
 use testkit::repo::Fork;
 
 use crate::support::{MERGE, Person};
@@ -76,6 +78,46 @@ fn a_run_without_an_agent_needs_no_bubblewrap_that_works() {
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
 }
 
+/// A folder with git and a shell and nothing else: neither bwrap nor a container engine.
+fn without_bwrap(hermetic: &Hermetic) -> PathBuf {
+    let folder = hermetic.root().join("few-programs");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for name in ["git", "sh"] {
+        let program = host::tool::which(name).expect("it is on the path");
+        std::os::unix::fs::symlink(program, folder.join(name)).expect("a link");
+    }
+    folder
+}
+
+#[test]
+fn a_merge_without_an_agent_needs_no_bubblewrap_at_all() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic).clean_merge();
+    let person = Person { hermetic, fork };
+    let path = without_bwrap(&person.hermetic);
+    let run = |args: &[&str]| {
+        let mut command = person.forklift(args);
+        person.hermetic.run(command.env("PATH", &path).env_remove("DOCKER_HOST"))
+    };
+    let wrong = run(&["--dry-run", "--remote-upstream", "elsewhere"]);
+    assert_eq!(wrong.status, Some(2), "{}", wrong.snapshot());
+    assert!(wrong.stderr.contains("no remote 'elsewhere'"), "{}", wrong.snapshot());
+    let clean = run(&["--dry-run"]);
+    assert_eq!(clean.status, Some(0), "{}", clean.snapshot());
+}
+
+#[test]
+fn a_conflict_without_bubblewrap_names_the_package_and_leaves_no_run() {
+    let hermetic = Hermetic::new();
+    let fork = Fork::new(&hermetic).conflicting_merge();
+    let person = Person { hermetic, fork };
+    let mut command = person.forklift(&["--dry-run"]);
+    let output = person.hermetic.run(command.env("PATH", without_bwrap(&person.hermetic)));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("apt-get install bubblewrap"), "{}", output.snapshot());
+    assert_eq!(person.runs(), [] as [PathBuf; 0]);
+}
+
 #[test]
 fn an_old_git_is_named_in_a_run_as_in_doctor() {
     let hermetic = Hermetic::new();
@@ -101,6 +143,31 @@ fn a_path_that_is_not_utf_8_is_called_that() {
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
     assert!(output.stderr.contains("is not UTF-8"), "{}", output.snapshot());
     assert_eq!(output.stderr.trim_end().lines().count(), 1, "{}", output.snapshot());
+}
+
+/// A checkout on a read-only file system, which a box makes for the test.
+#[test]
+fn a_checkout_that_cannot_be_written_to_is_fetched_into_a_stand_in() {
+    let Some(bwrap) = require(Part::Bwrap) else { return };
+    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).clean_merge()) else { return };
+    let checkout = person.fork.checkout.dir();
+    let mut inner = person.alone(&[]);
+    inner.args(["--no-pull-request"]);
+    let run = |inner: &Command| {
+        let mut command = person.hermetic.command(&bwrap);
+        command.args(["--dev-bind", "/", "/", "--ro-bind"]).args([checkout, checkout]).arg("--");
+        command.arg(inner.get_program()).args(inner.get_args()).current_dir(checkout);
+        person.hermetic.run(&mut command)
+    };
+    let output = run(&inner);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("cannot be written to; fetching into"), "{}", output.snapshot());
+    assert_eq!(person.published().len(), 1, "{}", output.snapshot());
+    let again = run(&inner);
+    assert_eq!(again.status, Some(0), "{}", again.snapshot());
+    assert!(again.stdout.contains("nothing new"), "{}", again.snapshot());
+    let show = run(&person.forklift(&["show"]));
+    assert_eq!(show.status, Some(0), "{}", show.snapshot());
 }
 
 /// Hooks in a folder; each leaves a mark beside it.

@@ -1,6 +1,7 @@
 //! `forklift init` and `forklift config`.
 
 use testkit::hermetic::Output;
+use testkit::refusal::refusals;
 
 use crate::support::Person;
 
@@ -42,6 +43,57 @@ fn init_prepares_a_fork_and_changes_nothing_the_second_time() {
     assert_eq!(read(), after_first);
     let clean = forklift(&person, &["--backend", "bwrap"]);
     assert_eq!(clean.status, Some(0), "{}", clean.snapshot());
+}
+
+#[test]
+fn an_init_that_cannot_complete_writes_nothing() {
+    let Some(person) = Person::new() else { return };
+    person.fork.checkout.git(&["remote", "remove", "upstream"]);
+    let lines = [
+        "init --yes",
+        "init --yes --provider claude",
+        "init --yes --upstream /x --provider scripted",
+        "init --yes --upstream /x --provider command",
+        "init --yes --upstream /x --provider claude --model-url nowhere",
+    ];
+    let refused = |lines: &[&str]| {
+        let text = refusals(&person.hermetic, "forklift", lines, |words| person.forklift(words));
+        assert!(
+            !person.hermetic.home().join(".config/bottleworks").exists(),
+            "a configuration was written"
+        );
+        assert_eq!(person.fork.checkout.git(&["status", "--porcelain"]), "", "a file was written");
+        assert!(!person.fork.checkout.git(&["remote"]).contains("upstream"));
+        text
+    };
+    insta::assert_snapshot!(refused(&lines), @r#"
+    $ forklift init --yes
+    error: this repository has no remote 'upstream' (the project it was forked from)
+    hint: name it with: forklift init --upstream URL
+    [2]
+    $ forklift init --yes --provider claude
+    error: this repository has no remote 'upstream' (the project it was forked from)
+    hint: name it with: forklift init --upstream URL
+    [2]
+    $ forklift init --yes --upstream /x --provider scripted
+    error: the agent 'scripted' cannot be the default: it needs a script, which init does not ask for
+    hint: use it for one run: forklift --provider scripted --script FILE
+    [2]
+    $ forklift init --yes --upstream /x --provider command
+    error: the agent 'command' cannot be the default: it needs a command line, which init does not ask for
+    hint: choose another: opencode, codex, claude or pi
+    [2]
+    $ forklift init --yes --upstream /x --provider claude --model-url nowhere
+    error: [ROOT]/home/.config/bottleworks/config.toml: agents.claude.url: "nowhere" is not the base address of a model server, such as https://api.example.com
+    [2]
+    "#);
+    person.fork.checkout.git(&["remote", "remove", "origin"]);
+    insta::assert_snapshot!(refused(&["init --yes --upstream /x --provider claude"]), @"
+    $ forklift init --yes --upstream /x --provider claude
+    error: this repository has no remote 'origin' (your fork)
+    hint: add it with: git remote add origin URL
+    [2]
+    ");
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn a_step_that_takes_long_says_so_where_there_is_no_terminal() {
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("forklift starts");
     let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut lines = stderr.lines().map(|line| line.expect("UTF-8"));
-    assert!(lines.any(|line| line.contains("still fetching, ")), "it said nothing");
+    assert!(lines.any(|line| line.contains("no answer yet")), "it said nothing");
     std::fs::write(&gate, "").expect("opened");
     let rest: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");

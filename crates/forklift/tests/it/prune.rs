@@ -200,8 +200,11 @@ fn at_a_terminal_a_question_is_asked_before_anything_goes() {
         else {
             return;
         };
-        screen.shows("remove 1 run? [y/N]");
+        screen.shows("? [y/N]");
         assert!(run.exists());
+        // The question holds no lock: another command of the same fork need not wait for the answer.
+        let other = person.hermetic.run(&mut person.forklift(&["--dry-run", "--wait", "0"]));
+        assert!(!other.stderr.contains("at work on"), "{}", other.snapshot());
         screen.press(&[answer, "Enter"]);
         screen.shows("[0]");
         assert!(screen.text().contains(said), "{}", screen.text());

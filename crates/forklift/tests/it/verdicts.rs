@@ -15,7 +15,7 @@ fn hundred(word: &str) -> String {
 }
 
 /// The fork has a source file, a script, a test and a picture of its own; upstream has two files with news in them.
-fn fork_and_upstream(fork: Fork) -> Fork {
+pub(crate) fn fork_and_upstream(fork: Fork) -> Fork {
     fork.upstream_commit("f1.txt", "one\ntwo\n", "f1");
     fork.upstream_commit("f2.txt", &hundred("two"), "f2");
     fork.checkout.git(&["fetch", "-q", "upstream"]);
@@ -34,7 +34,7 @@ fn fork_and_upstream(fork: Fork) -> Fork {
     fork
 }
 
-fn person() -> Option<Person> {
+pub(crate) fn person() -> Option<Person> {
     Person::with(|hermetic| fork_and_upstream(Fork::new(hermetic)))
 }
 
@@ -43,7 +43,7 @@ fn script(act: &str) -> String {
 }
 
 /// An agent that merges well and then does something else.
-fn evil(act: &str) -> String {
+pub(crate) fn evil(act: &str) -> String {
     script(&format!("{}{act}\ngit add -A; git commit -qm more", HONEST.replace("set -e", "")))
         .replace("set -e\n", "")
 }

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::link::LinkPlace;
 use crate::terminal::TerminalSize;
 
 /// Configuration of the init. The agent can read this file: it must hold nothing that the agent may not see.
@@ -53,9 +54,9 @@ pub struct GuestConfig {
     /// The terminal of the command; without one its standard input is empty.
     #[serde(default)]
     pub terminal: Option<TerminalConfig>,
-    /// Standard input of the init is its link to the host, see [`crate::link`].
+    /// Link to the host, see [`crate::link`].
     #[serde(default)]
-    pub link_on_stdin: bool,
+    pub link: Option<LinkPlace>,
     /// Time after which the init ends the box by itself, sleep of the machine included. The host's deadline
     /// comes first: this one covers a crash of the host.
     pub backstop_secs: u64,
@@ -96,7 +97,7 @@ impl GuestConfig {
             linger_ms: default_linger_ms(),
             grace_ms: default_grace_ms(),
             terminal: None,
-            link_on_stdin: false,
+            link: None,
             backstop_secs,
         }
     }

@@ -21,6 +21,8 @@ const USAGE: &str = "usage: forge [--socket PATH | --address HOST:PORT] COMMAND
   read-pr NUMBER                    print a pull request
   comments NUMBER                   print a conversation, reviews included
   comment NUMBER [TEXT]             comment on the assigned issue or its pull request
+  reply NUMBER REMARK [--resolve] [TEXT]
+                                    answer a remark of a review in its thread, and resolve that thread
   describe NUMBER [TEXT]            replace the body of the assigned issue or its pull request
   done success|failure|blocked [SUMMARY]
 Without TEXT or SUMMARY, or with -, it is read from standard input. Where issues and pull requests are numbered
@@ -69,6 +71,17 @@ fn read_call(
             let mut params = read_thread(thread)?;
             params["body"] = json!(text(rest)?);
             (if *verb == "comment" { "post_comment" } else { "update_description" }, params)
+        }
+        ["reply", thread, remark, rest @ ..] => {
+            let (resolve, rest) = match rest {
+                ["--resolve", rest @ ..] => (true, rest),
+                rest => (false, rest),
+            };
+            let mut params = read_thread(thread)?;
+            params["reply_to"] = json!(plain_number(remark)?);
+            params["resolve"] = json!(resolve);
+            params["body"] = json!(text(rest)?);
+            ("post_comment", params)
         }
         ["done", status, rest @ ..] => {
             ("signal_done", json!({ "status": status, "summary": text(rest)? }))
@@ -125,6 +138,8 @@ mod tests {
         check(&["comments", "!3"], "read_comments", json!({ "number": 3, "kind": "pull_request" }));
         let comment = json!({ "number": 3, "body": "On it." });
         check(&["comment", "3", "On", "it."], "post_comment", comment);
+        let reply = json!({ "number": 4, "reply_to": 9, "resolve": true, "body": "Renamed." });
+        check(&["reply", "4", "9", "--resolve", "Renamed."], "post_comment", reply);
         let described = json!({ "number": 3, "kind": "issue", "body": "from stdin" });
         check(&["describe", "#3", "-"], "update_description", described);
         let done = json!({ "status": "success", "summary": "from stdin" });

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
-use guest::link::LinkMessage;
+use guest::link::{LinkMessage, LinkPlace};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -13,9 +14,13 @@ use super::kernel_memory;
 pub(crate) struct HostLink(Option<OwnedFd>);
 
 impl HostLink {
-    /// Takes standard input as the link. The command gets another one.
-    pub(crate) fn on_stdin() -> io::Result<Self> {
-        Ok(Self(Some(io::stdin().as_fd().try_clone_to_owned()?)))
+    /// Takes the link at its place. Standard input is the init's alone: the command gets another one. A socket at which nobody
+    /// listens is no link: the host then knows the box by its status alone.
+    pub(crate) fn open(place: &LinkPlace) -> io::Result<Self> {
+        match place {
+            LinkPlace::Stdin => Ok(Self(Some(io::stdin().as_fd().try_clone_to_owned()?))),
+            LinkPlace::Socket(path) => Ok(Self(UnixStream::connect(path).ok().map(OwnedFd::from))),
+        }
     }
 
     pub(crate) fn none() -> Self {

@@ -97,8 +97,8 @@ fn report_and_launch(
         Ok(prepared) if report.ready => {
             relay::serve(prepared.listeners)?;
             let Prepared { config, command_limits, signals, terminal, .. } = prepared;
-            if config.link_on_stdin {
-                *link = link::HostLink::on_stdin()
+            if let Some(place) = &config.link {
+                *link = link::HostLink::open(place)
                     .map_err(GuestError::could_not("take the link to the host"))?;
             }
             let status = supervise::run(&config, &command_limits, &signals, terminal, link)

@@ -48,6 +48,14 @@ impl Git {
         Ok(self.call(argv).await?.found()?.is_some())
     }
 
+    /// Returns whether `older` is `newer` or is reached from it along first parents alone.
+    pub async fn is_on_main_line(&self, older: &Sha, newer: &Sha) -> Result<bool, GitError> {
+        let range = [newer.as_str(), &format!("^{older}"), "--"];
+        let answer = self.query(argv_with("rev-list --first-parent --count", range)).await?;
+        let steps = String::from_utf8_lossy(&answer.stdout).trim_end().to_owned();
+        Ok(self.resolve_commit(&format!("{newer}~{steps}")).await?.as_ref() == Some(older))
+    }
+
     /// Counts the commits reachable from `tip` and not from `exclude`.
     pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
         let range = [tip.as_str(), &format!("^{exclude}"), "--"];

@@ -12,14 +12,17 @@ use jiff::Timestamp;
 use model::command::{CommandExit, CommandRecord, CommandSpec, render_command};
 use model::id::Sha;
 
+use super::progress::{FetchProgress, strip_progress};
 use super::{GitError, GitLog};
 use crate::process::{Leftovers, ProcessOutput, RunLimits, StdinSource, run_spec};
 use crate::signal::Cancel;
-use crate::{clock, tool};
+use crate::{clock, tool, trace};
 
 /// Size limit of output that is parsed; patches and blobs have limits of their own.
 const ANSWER_CAP: usize = 64 << 20;
 const STDERR_CAP: usize = 64 << 10;
+/// Size limit of standard error with counts and a line for each branch: the error, which is last, has to fit.
+const PROGRESS_CAP: usize = 4 << 20;
 const RECORD_CAP: usize = 64 << 10;
 const STDERR_SHOWN: usize = 2000;
 /// Time limit of calls that read objects on this machine.
@@ -53,6 +56,8 @@ pub(super) struct GitCall<'a> {
     pub(super) input: StdinSource<'a>,
     pub(super) timeout: Duration,
     pub(super) overflow: Overflow,
+    /// Gets the counts of a fetch; they are left out of the standard error that is kept.
+    pub(super) progress: Option<&'a FetchProgress>,
 }
 
 /// Handling of output that is too long.
@@ -72,11 +77,16 @@ impl From<Vec<OsString>> for GitCall<'_> {
 
 impl<'a> GitCall<'a> {
     pub(super) fn new(args: Vec<OsString>) -> Self {
-        Self { args, input: StdinSource::Nothing, timeout: LOCAL_LIMIT, overflow: Overflow::Refuse }
+        let (input, overflow) = (StdinSource::Nothing, Overflow::Refuse);
+        Self { args, input, timeout: LOCAL_LIMIT, overflow, progress: None }
     }
 
     pub(super) fn within(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    pub(super) fn counting(self, progress: &'a FetchProgress) -> Self {
+        Self { progress: Some(progress), ..self }
     }
 
     pub(super) fn reading_file(self, file: File) -> Self {
@@ -164,7 +174,7 @@ impl Git {
 
     /// Runs git and returns its output, whatever the exit status.
     pub(super) async fn call(&self, call: impl Into<GitCall<'_>>) -> Result<GitOutput, GitError> {
-        let GitCall { args, input, timeout, overflow } = call.into();
+        let GitCall { args, input, timeout, overflow, progress } = call.into();
         let shown = shown_args(&args);
         // A program without a path was not found; the search path of a sealed call is another one.
         if !self.program.is_absolute() {
@@ -176,12 +186,23 @@ impl Git {
             cwd: self.cwd.clone(),
             env: self.env.clone(),
         };
+        trace::line(|| trace::render_started(&format!("git {shown}"), &self.cwd));
         let started_at = clock::now();
-        let ran = run_spec(&spec, input, &limits_of(timeout, overflow), &self.cancel).await;
+        let mut limits = limits_of(timeout, overflow);
+        let ran = match progress {
+            None => run_spec(&spec, input, &limits, &self.cancel, None).await,
+            Some(progress) => {
+                limits.stderr_cap = PROGRESS_CAP;
+                let observe = |chunk: &[u8]| progress.observe(chunk);
+                let ran = run_spec(&spec, input, &limits, &self.cancel, Some(&observe)).await;
+                ran.map(|ran| ProcessOutput { stderr: strip_progress(&ran.stderr), ..ran })
+            }
+        };
         if let Some(log) = &self.log {
             log(record_of(&spec, started_at, ran.as_ref().ok()));
         }
         let output = ran.map_err(|source| GitError::Start { args: shown.clone(), source })?;
+        trace_end(&output);
         read_output(shown, output, timeout, overflow)
     }
 
@@ -244,6 +265,21 @@ fn record_of(
         record.dropped_bytes = output.dropped_bytes + (output.stdout.len() - kept) as u64;
     }
     record
+}
+
+/// Reports an end that a reader wants to know: a failure, or one that took its time.
+fn trace_end(output: &ProcessOutput) {
+    const LONG: Duration = Duration::from_secs(1);
+    if output.exit != CommandExit::Exited(0) || output.duration >= LONG {
+        let secs = output.duration.as_secs_f64();
+        let end = match output.exit {
+            CommandExit::Exited(status) => format!("status {status}"),
+            CommandExit::Signalled(signal) => format!("signal {signal}"),
+            CommandExit::TimedOut => "its time limit".to_owned(),
+            CommandExit::NotStarted => "no start".to_owned(),
+        };
+        trace::line(|| format!("  git ended with {end} after {secs:.1} s"));
+    }
 }
 
 fn limits_of(timeout: Duration, overflow: Overflow) -> RunLimits {

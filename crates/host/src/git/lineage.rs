@@ -52,6 +52,15 @@ impl SealedRepo {
         Ok(merges.split_off(merges.len().saturating_sub(limit)))
     }
 
+    /// Lists all merges of branches into a line of history, oldest first: those of two parents on the first-parent line of
+    /// the tip.
+    pub async fn branch_merges(&self, tip: &Sha) -> Result<Vec<PastMerge>, GitError> {
+        let words = "rev-list --first-parent --merges --parents --reverse --end-of-options";
+        let call = GitCall::new(argv_with(words, [tip.as_str(), "--"])).within(LINEAGE_LIMIT);
+        let answer = self.git.query(call).await?;
+        answer.parse(parse_branch_merges, "it is not a list of commits")
+    }
+
     /// Place of the commit graph of its own objects.
     pub fn commit_graph(&self) -> PathBuf {
         self.path().join("objects/info/commit-graph")
@@ -97,6 +106,20 @@ fn parse_lineage(bytes: &[u8], tip: &Sha) -> Option<Vec<PastMerge>> {
     Some(merges)
 }
 
+fn parse_branch_merges(bytes: &[u8]) -> Option<Vec<PastMerge>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut merges = Vec::new();
+    for line in text.lines() {
+        let ids: Vec<Sha> =
+            line.split(' ').map(|id| Sha::parse(id).ok()).collect::<Option<Vec<Sha>>>()?;
+        if let [sha, ours, theirs] = ids.as_slice() {
+            let [sha, ours, theirs] = [sha, ours, theirs].map(Clone::clone);
+            merges.push(PastMerge { sha, ours, theirs });
+        }
+    }
+    Some(merges)
+}
+
 /// Collects the fork's commits: its first-parent line and everything built on it. Parents come first.
 fn forks_own<'a>(commits: &[Vec<&'a str>], tip: &'a Sha) -> HashSet<&'a str> {
     let parents: HashMap<&str, &[&'a str]> =
@@ -123,6 +146,16 @@ mod tests {
 
     fn id(letter: char) -> String {
         letter.to_string().repeat(40)
+    }
+
+    #[test]
+    fn merges_of_branches_have_two_parents() {
+        let [a, b, c, d] = ['a', 'b', 'c', 'd'].map(id);
+        let text = format!("{c} {a} {b}\n{d} {c} {a} {b}\n");
+        let merges = parse_branch_merges(text.as_bytes()).unwrap();
+        assert_eq!(merges.len(), 1, "an octopus teaches nothing");
+        assert_eq!((merges[0].ours.as_str(), merges[0].theirs.as_str()), (a.as_str(), b.as_str()));
+        assert!(parse_branch_merges(b"x y").is_none());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::parse::{header_and_path, parse_id, parse_mode};
 use super::{GitError, GitIdentity, SealedRepo};
 
 /// Time limit for large histories with many renames.
-const MERGE_LIMIT: Duration = Duration::from_secs(600);
+pub(super) const MERGE_LIMIT: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedTree {

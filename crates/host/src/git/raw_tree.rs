@@ -45,6 +45,13 @@ impl SealedRepo {
         Ok(trees)
     }
 
+    /// Lists the paths of all files, links and submodules of a whole tree.
+    pub async fn list_paths(&self, tree: &Sha) -> Result<Vec<Vec<u8>>, GitError> {
+        let argv = argv_with("ls-tree -r -z --full-tree --name-only", [tree.as_str()]);
+        let answer = self.git.query(argv).await?;
+        Ok(filled_fields(&answer.stdout).map(<[u8]>::to_vec).collect())
+    }
+
     /// Lists the symbolic links of a whole tree: path and blob of each.
     pub async fn list_links(&self, tree: &Sha) -> Result<Vec<(Vec<u8>, Sha)>, GitError> {
         let argv = argv_with("ls-tree -r -z --full-tree", [tree.as_str()]);

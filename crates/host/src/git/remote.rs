@@ -9,7 +9,7 @@ use model::id::{BranchName, RemoteName, Sha};
 use super::call::{GitCall, GitOutput, argv_with};
 use super::user_git::keep_url;
 use super::worktree_repo::{argv_ls_remote, read_remote_branch};
-use super::{GitError, RemoteBranch, UserRepo};
+use super::{FetchProgress, GitError, RemoteBranch, UserRepo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteRef {
@@ -17,6 +17,20 @@ pub struct RemoteRef {
     pub name: String,
     /// Commit of the ref: for an annotated tag, the tagged commit.
     pub id: Sha,
+}
+
+/// URLs that git pushes to for a remote. Git pushes to each of them; questions go to the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushUrls {
+    pub first: String,
+    pub more: Vec<String>,
+}
+
+impl PushUrls {
+    /// All URLs, the first one first.
+    pub fn iter(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.first).chain(&self.more)
+    }
 }
 
 impl UserRepo {
@@ -30,13 +44,18 @@ impl UserRepo {
         }
     }
 
-    /// Returns the first URL that git pushes to for a remote, after the user's rewriting rules; `None` if the remote does
-    /// not exist. A relative path is made absolute, so that it means the same in another folder.
-    pub async fn push_url(&self, remote: &RemoteName) -> Result<Option<String>, GitError> {
-        let answer =
-            self.git.call(argv_with("remote get-url --push --", [remote.as_str()])).await?;
+    /// Returns the URLs that git pushes to for a remote, after the user's rewriting rules; `None` if the remote does not
+    /// exist. A relative path is made absolute, so that it means the same in another folder.
+    pub async fn push_urls(&self, remote: &RemoteName) -> Result<Option<PushUrls>, GitError> {
+        let words = "remote get-url --push --all --";
+        let answer = self.git.call(argv_with(words, [remote.as_str()])).await?;
         match answer.status {
-            0 => read_line(&answer).map(|url| Some(absolute_url(&url, &self.git.cwd))),
+            0 => {
+                let urls = answer.parse(parse_urls, "it is not a list of URLs")?;
+                let mut urls = urls.iter().map(|url| absolute_url(url, &self.git.cwd));
+                let first = urls.next();
+                Ok(first.map(|first| PushUrls { first, more: urls.collect() }))
+            }
             2 => Ok(None),
             _ => Err(answer.failure()),
         }
@@ -48,8 +67,14 @@ impl UserRepo {
     }
 
     /// Updates the branches of a remote under `refs/remotes`, and nothing else.
-    pub async fn fetch(&self, remote: &RemoteName, timeout: Duration) -> Result<(), GitError> {
-        let fetched = self.git.run(GitCall::new(argv_fetch(remote)).within(timeout)).await;
+    pub async fn fetch(
+        &self,
+        remote: &RemoteName,
+        timeout: Duration,
+        progress: &FetchProgress,
+    ) -> Result<(), GitError> {
+        let call = GitCall::new(argv_fetch(remote)).within(timeout).counting(progress);
+        let fetched = self.git.run(call).await;
         fetched.map_err(|error| self.explain_fetch(error))
     }
 
@@ -59,9 +84,10 @@ impl UserRepo {
         remote: &RemoteName,
         names: &[&str],
         timeout: Duration,
+        progress: &FetchProgress,
     ) -> Result<(), GitError> {
         let argv = argv_with(FETCH, [remote.as_str()].iter().chain(names));
-        let fetched = self.git.run(GitCall::new(argv).within(timeout)).await;
+        let fetched = self.git.run(GitCall::new(argv).within(timeout).counting(progress)).await;
         fetched.map_err(|error| self.explain_fetch(error))
     }
 
@@ -151,12 +177,17 @@ fn is_read_only(stderr: &str) -> bool {
 
 /// Start of a fetch. The empty refmap disables the configured refspecs, so the refs that a fetch may change
 /// are known beforehand.
-const FETCH: &str = "fetch --quiet --no-tags --no-recurse-submodules --no-auto-maintenance \
+const FETCH: &str = "fetch --progress --no-tags --no-recurse-submodules --no-auto-maintenance \
     --no-write-fetch-head --refmap= --end-of-options";
 
 fn argv_fetch(remote: &RemoteName) -> Vec<OsString> {
     let refspec = format!("+refs/heads/*:refs/remotes/{remote}/*");
     argv_with(FETCH, [remote.as_str(), &refspec])
+}
+
+fn parse_urls(bytes: &[u8]) -> Option<Vec<String>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    Some(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
 /// Resolves a relative path as git does, from the folder in which it runs for this repository. A URL with a colon before its
@@ -281,7 +312,7 @@ mod tests {
     #[test]
     fn a_fetch_changes_only_the_branches_of_its_remote() {
         let argv = argv_fetch(&RemoteName::parse("upstream").unwrap()).join(" ".as_ref());
-        insta::assert_snapshot!(argv.into_string().unwrap(), @"fetch --quiet --no-tags --no-recurse-submodules --no-auto-maintenance --no-write-fetch-head --refmap= --end-of-options upstream +refs/heads/*:refs/remotes/upstream/*");
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"fetch --progress --no-tags --no-recurse-submodules --no-auto-maintenance --no-write-fetch-head --refmap= --end-of-options upstream +refs/heads/*:refs/remotes/upstream/*");
     }
 
     #[test]

@@ -32,6 +32,12 @@ impl SealedRepo {
         answer.parse(parse_commit, "it is not a commit")
     }
 
+    /// Returns a commit as git stores it: headers, an empty line, the message.
+    pub async fn commit_bytes(&self, commit: &Sha) -> Result<Vec<u8>, GitError> {
+        let call = GitCall::new(argv_with("cat-file commit", [commit.as_str()]));
+        Ok(self.git.query(call.within(OBJECT_LIMIT)).await?.stdout)
+    }
+
     /// Writes a commit that nothing points at yet.
     pub async fn write_commit(
         &self,

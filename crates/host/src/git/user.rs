@@ -18,6 +18,8 @@ use crate::signal::Cancel;
 pub struct UserRepo {
     layout: Layout,
     toplevel: Option<PathBuf>,
+    /// True if objects and settings are borrowed from a repository that cannot be written to.
+    is_stand_in: bool,
     settings: GitSettings,
     pub(super) git: Git,
 }
@@ -65,7 +67,7 @@ impl UserRepo {
         let settings = settings?;
         close_prompts(&mut git, &settings);
         git.cwd = toplevel.clone().unwrap_or_else(|| layout.common_dir.clone());
-        Ok(Self { layout, toplevel, settings, git })
+        Ok(Self { layout, toplevel, is_stand_in: false, settings, git })
     }
 
     /// Reports every later command to `log`.
@@ -80,6 +82,16 @@ impl UserRepo {
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.git.cancel = cancel;
         self
+    }
+
+    /// Takes the checkout of the repository that this one stands in for.
+    pub(super) fn standing_in_for(self, other: &Self) -> Self {
+        Self { toplevel: other.toplevel.clone(), is_stand_in: true, ..self }
+    }
+
+    /// Returns whether this is a stand-in for a repository that cannot be written to.
+    pub fn is_stand_in(&self) -> bool {
+        self.is_stand_in
     }
 
     /// Returns the root of the checkout; a bare repository has none.

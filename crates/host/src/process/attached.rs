@@ -17,6 +17,7 @@ pub async fn run_attached(spec: &CommandSpec) -> Result<CommandExit, ProcessErro
         group: Group::Ours,
         ..ChildOptions::default()
     };
+    crate::trace::command(spec);
     let mut child = spawn_child(spec, options)?;
     let status = child.wait().await.map_err(ProcessError::io("wait for", spec))?;
     Ok(exit_of(status))

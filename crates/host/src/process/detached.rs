@@ -27,6 +27,16 @@ pub fn spawn_detached(
     spawn_with(spec, stdin, Stdio::null(), stderr)
 }
 
+/// Like [`spawn_detached`], with one log for everything that the child prints.
+pub fn spawn_detached_logged(
+    spec: &CommandSpec,
+    stdin: File,
+    log: File,
+) -> Result<ProcessHandle, ProcessError> {
+    let stdout = log.try_clone().map_err(ProcessError::io("log", spec))?;
+    spawn_with(spec, stdin, stdout.into(), log)
+}
+
 /// Like [`spawn_detached`], with bytes that only the child can read, by [`take_handed_over`]. They are in neither its
 /// arguments nor its environment nor any file, where they would be for as long as it lives.
 pub fn spawn_detached_with(

@@ -23,7 +23,10 @@ use model::command::CommandSpec;
 use thiserror::Error;
 
 pub use attached::run_attached;
-pub use detached::{become_session_leader, spawn_detached, spawn_detached_with, take_handed_over};
+pub use detached::{
+    become_session_leader, spawn_detached, spawn_detached_logged, spawn_detached_with,
+    take_handed_over,
+};
 pub use group::signal_group;
 pub use handle::{ProcessHandle, send_signal};
 pub use log::{LogSummary, LogWriter, parse_left_out};

@@ -19,6 +19,7 @@ use super::pump::{Capture, feed, pump};
 use super::spawn::{ChildOptions, spawn_child};
 use crate::clock::{self, BootTimer};
 use crate::signal::{Cancel, CancelReason};
+use crate::trace;
 
 /// Time that pipes may stay open after the program has ended: a process that left the group may hold them for
 /// ever.
@@ -87,7 +88,8 @@ pub async fn run(
     limits: &RunLimits,
     cancel: &Cancel,
 ) -> Result<ProcessOutput, ProcessError> {
-    run_spec(spec, StdinSource::Nothing, limits, cancel).await
+    trace::command(spec);
+    run_spec(spec, StdinSource::Nothing, limits, cancel, None).await
 }
 
 /// Runs a program that reads `input`.
@@ -97,7 +99,8 @@ pub async fn run_with_input(
     limits: &RunLimits,
     cancel: &Cancel,
 ) -> Result<ProcessOutput, ProcessError> {
-    run_spec(spec, StdinSource::Bytes(input), limits, cancel).await
+    trace::command(spec);
+    run_spec(spec, StdinSource::Bytes(input), limits, cancel, None).await
 }
 
 /// Runs a program whose standard output and error go to one log, in the order they were written. The
@@ -108,6 +111,7 @@ pub async fn run_to_log(
     cancel: &Cancel,
     log: &mut LogWriter,
 ) -> Result<LogOutput, ProcessError> {
+    trace::command(spec);
     let start = clock::monotonic();
     // One pipe for both: with two, a secret could be cut in half by the other stream.
     let failed = || ProcessError::io("make a pipe for", spec);
@@ -132,11 +136,15 @@ pub(crate) enum StdinSource<'a> {
     File(File),
 }
 
+/// Called with each piece of standard error as it comes.
+pub(crate) type StderrObserver<'a> = dyn Fn(&[u8]) + Send + Sync + 'a;
+
 pub(crate) async fn run_spec(
     spec: &CommandSpec,
     input: StdinSource<'_>,
     limits: &RunLimits,
     cancel: &Cancel,
+    on_stderr: Option<&StderrObserver<'_>>,
 ) -> Result<ProcessOutput, ProcessError> {
     let start = clock::monotonic();
     let (stdin, bytes) = match input {
@@ -153,7 +161,12 @@ pub(crate) async fn run_spec(
         let (fed, read_out, read_err) = tokio::join!(
             feed(stdin, bytes.unwrap_or_default()),
             pump(stdout, |chunk| out.push(chunk)),
-            pump(stderr, |chunk| err.push(chunk)),
+            pump(stderr, |chunk| {
+                err.push(chunk);
+                if let Some(observe) = on_stderr {
+                    observe(chunk);
+                }
+            }),
         );
         fed.and(read_out).and(read_err)
     };

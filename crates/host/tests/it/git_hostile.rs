@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use host::git::{BranchUpdate, GitError, OldValue, PushOutcome, PushSpec};
+use host::git::{BranchUpdate, FetchProgress, GitError, OldValue, PushOutcome, PushSpec};
 use model::command::CommandExit;
 use model::id::{BranchName, RemoteName};
 
@@ -103,7 +103,9 @@ async fn a_persons_repository_is_fetched_without_hooks_or_monitors() {
         world.trap(&format!("fork/.git/hooks/{hook}"));
     }
     let fork = world.user_repo("fork").await;
-    fork.fetch(&RemoteName::parse("upstream").unwrap(), LIMIT).await.unwrap();
+    fork.fetch(&RemoteName::parse("upstream").unwrap(), LIMIT, &FetchProgress::default())
+        .await
+        .unwrap();
     let found = fork.resolve_commit("refs/remotes/upstream/main").await.unwrap();
     assert_eq!(found, Some(tip));
     assert_eq!(world.marks(), "");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host::git::{GitError, ObjectFormat, UserRepo};
+use host::git::{FetchProgress, GitError, ObjectFormat, UserRepo};
 use host::signal::{Cancel, CancelReason};
 use model::id::RemoteName;
 
@@ -85,7 +85,7 @@ async fn a_fetch_brings_branches_and_touches_nothing_else() {
     let world = fork_and_upstream().await;
     let before = world.tip("fork", "main").await;
     let repo = world.user_repo("fork").await;
-    repo.fetch(&remote("upstream"), LIMIT).await.unwrap();
+    repo.fetch(&remote("upstream"), LIMIT, &FetchProgress::default()).await.unwrap();
     let found = repo.resolve_commit("refs/remotes/upstream/main").await.unwrap().unwrap();
     assert_eq!(found, world.tip("upstream", "main").await);
     assert!(repo.is_ancestor(&before, &found).await.unwrap());
@@ -94,6 +94,20 @@ async fn a_fetch_brings_branches_and_touches_nothing_else() {
     assert_eq!(repo.resolve_commit("refs/tags/v1").await.unwrap(), None);
     assert!(!exists(&world.path("fork/.git/FETCH_HEAD")));
     assert!(!exists(&world.path("fork/b")));
+}
+
+#[tokio::test]
+async fn a_fetch_counts_and_its_error_is_free_of_counts() {
+    let world = fork_and_upstream().await;
+    let (repo, progress) = (world.user_repo("fork").await, FetchProgress::default());
+    repo.fetch(&remote("upstream"), LIMIT, &progress).await.unwrap();
+    let count = progress.latest().map(|count| count.to_string()).unwrap_or_default();
+    assert!(count.contains(" of ") && count.contains(" objects "), "{count}");
+    world.commit("upstream", "c", "3").await;
+    // The lock makes the update of the ref fail after the objects were received.
+    std::fs::write(world.path("fork/.git/refs/remotes/upstream/main.lock"), "").unwrap();
+    let error = repo.fetch(&remote("upstream"), LIMIT, &progress).await.unwrap_err().to_string();
+    assert!(error.contains("main.lock") && !error.contains("objects"), "{error}");
 }
 
 #[tokio::test]
@@ -146,7 +160,10 @@ async fn a_remote_that_does_not_answer_costs_its_time_and_no_more() {
     world.git("fork", &["remote", "add", "slow", "ssh://host.invalid/x"]).await;
     let env = world.user_env().with("GIT_SSH_COMMAND", "sleep 900; :");
     let repo = UserRepo::discover_as(&world.path("fork"), env).await.unwrap();
-    let error = repo.fetch(&remote("slow"), Duration::from_millis(500)).await.unwrap_err();
+    let error = repo
+        .fetch(&remote("slow"), Duration::from_millis(500), &FetchProgress::default())
+        .await
+        .unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
 }
 
@@ -158,8 +175,8 @@ async fn a_fetch_stops_when_told_to() {
     let cancel = Cancel::new();
     let repo = UserRepo::discover_as(&world.path("fork"), env).await.unwrap();
     let repo = repo.cancelled_by(cancel.clone());
-    let slow = remote("slow");
-    let (fetched, ()) = tokio::join!(repo.fetch(&slow, LIMIT), async {
+    let (slow, progress) = (remote("slow"), FetchProgress::default());
+    let (fetched, ()) = tokio::join!(repo.fetch(&slow, LIMIT, &progress), async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         cancel.cancel(CancelReason::Asked("enough".into()));
     });

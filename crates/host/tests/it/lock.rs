@@ -154,7 +154,12 @@ async fn a_lock_that_was_passed_on_is_held_by_the_child_too() {
         let child = host::process::spawn_child(&spec, host::process::ChildOptions::default());
         let mut child = child.unwrap();
         drop(lock);
-        assert_eq!(is_held(&path).unwrap(), is_still_held, "{pass:?}");
+        if is_still_held {
+            assert!(is_held(&path).unwrap(), "{pass:?}");
+        } else {
+            // The kernel closes the descriptors of a new program shortly after its parent continues.
+            drop(FileLock::acquire(&path, kind("free"), LONG).await.unwrap());
+        }
         child.kill().await.unwrap();
         let _second = FileLock::acquire(&path, kind("second"), LONG).await.unwrap();
     }

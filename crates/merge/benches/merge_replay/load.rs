@@ -49,16 +49,24 @@ struct Row {
     took_theirs: bool,
 }
 
-pub(crate) async fn load_forks(clones: &Path, list: &Path, only: Option<&str>) -> Vec<Fork> {
+pub(crate) async fn load_forks(clones: &Path, list: &Path, cache: Option<&Path>) -> Vec<Fork> {
     let text = fs::read_to_string(list).unwrap();
     let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut forks = Vec::new();
     for (name, merges) in by_fork(lines) {
-        if only.is_some_and(|only| !name.contains(only)) {
+        let kept = cache.map(|folder| crate::cache::file_of(folder, &name));
+        if let Some(merges) = kept.as_deref().and_then(crate::cache::read) {
+            forks.push(Fork { name, merges });
             continue;
         }
         match find_objects(clones, &name) {
-            Some(objects) => forks.push(load_fork(&name, &objects, &merges).await),
+            Some(objects) => {
+                let fork = load_fork(&name, &objects, &merges).await;
+                if let Some(file) = kept {
+                    crate::cache::write(&file, &fork.merges);
+                }
+                forks.push(fork);
+            }
             None => println!("{name}: no clone in {}", clones.display()),
         }
     }

@@ -1,15 +1,17 @@
 //! How many conflicts of real forks' merges the resolver resolves, and how often as people did.
 //!
-//! `merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--cases FILE] [--others] [--outside]`: the list has public forks and their
+//! `merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--cases FILE] [--cache DIR] [--shipped] [--others] [--outside]`: the list has public forks and their
 //! merges of upstream (`forks.jsonl` beside this file, unless another is given), the folder their clones. Each fork is judged by a
 //! table that was made without it. Then come the share of forks that keep the promise, the median and the worst fork, and the
 //! sum over all forks last. With `--table` the shipped table is made again; with `--cases` every answer
-//! is written down, a line for each file in conflict; with `--others` git rerere and mergiraf are tried on the
+//! is written down, a line for each file in conflict; with `--cache` what git was asked is kept in a folder, and not asked again;
+//! with `--shipped` forks outside of the list are judged by the shipped table; with `--others` git rerere and mergiraf are tried on the
 //! same merges. ConflictBench, where its clone is there, comes last; with `--outside` it alone is measured.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
 
+mod cache;
 mod cases;
 mod clone;
 mod conflict_bench;
@@ -22,8 +24,8 @@ mod train;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use merge::resolver::decide::TrustThreshold;
-use merge::resolver::knowledge::Knowledge;
+use merge::resolver::decide::{TrustThreshold, answers, is_committed_file};
+use merge::resolver::knowledge::{Knowledge, ReplayedConflict};
 use merge::resolver::replay::{ReplayScore, replay_merge};
 use merge::resolver::replayed::ReplayedFile;
 use merge::resolver::table::Table;
@@ -47,14 +49,16 @@ struct ReplayArgs {
     only: Option<String>,
     table: Option<PathBuf>,
     cases: Option<PathBuf>,
+    cache: Option<PathBuf>,
     with_others: bool,
     is_outside: bool,
+    is_shipped: bool,
 }
 
 fn main() {
     let Some(args) = parse_args() else {
         println!(
-            "merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--cases FILE] [--others] [--outside]"
+            "merge_replay --clones DIR [--list FILE] [--only NAME] [--table FILE] [--cases FILE] [--cache DIR] [--shipped] [--others] [--outside]"
         );
         return;
     };
@@ -63,9 +67,9 @@ fn main() {
     if args.is_outside {
         return runtime.block_on(conflict_bench::measure(&args.clones, &mut cases));
     }
-    let forks = runtime.block_on(load_forks(&args.clones, &args.list, None));
-    let lessons = Lessons::gather(&forks);
-    if let Some(file) = &args.table {
+    let forks = runtime.block_on(load_forks(&args.clones, &args.list, args.cache.as_deref()));
+    let lessons = (!args.is_shipped).then(|| Lessons::gather(&forks));
+    if let Some((file, lessons)) = args.table.as_ref().zip(lessons.as_ref()) {
         let table = lessons.table(None);
         std::fs::write(file, serde_json::to_string_pretty(&table).unwrap() + "\n").unwrap();
     }
@@ -78,9 +82,14 @@ fn main() {
     let is_wanted = |fork: &Fork| args.only.as_ref().is_none_or(|only| fork.name.contains(only));
     let mut judged = Vec::new();
     for (at, fork) in forks.iter().enumerate().filter(|(_, fork)| is_wanted(fork)) {
-        let scores = judge_fork(fork, &lessons.table(Some(at)), &mut cases);
+        let made = lessons.as_ref().map(|lessons| lessons.table(Some(at)));
+        let table = made.as_ref().unwrap_or_else(|| Table::shipped());
+        let (scores, committed) = judge_fork(fork, table, &mut cases);
         let name = format!("{} at {}", fork.name, TRUSTS[USUAL]);
         line(&name, &scores[USUAL], others::median(ours_times(fork)));
+        if args.is_shipped {
+            whole_files(&fork.name, &scores, &committed);
+        }
         judged.push((fork.name.as_str(), scores));
     }
     for (at, trust) in TRUSTS.iter().enumerate() {
@@ -156,25 +165,58 @@ fn parse_args() -> Option<ReplayArgs> {
         only: value("--only"),
         table: value("--table").map(PathBuf::from),
         cases: value("--cases").map(PathBuf::from),
+        cache: value("--cache").map(PathBuf::from),
         with_others: args.iter().any(|arg| arg == "--others"),
+        is_shipped: args.iter().any(|arg| arg == "--shipped"),
         is_outside: args.iter().any(|arg| arg == "--outside"),
     })
 }
 
-/// In order, each merge before it is learned from.
-fn judge_fork(fork: &Fork, table: &Table, cases: &mut CaseFile) -> [ReplayScore; TRUSTS.len()] {
+/// In order, each merge before it is learned from. Also counts the files that people committed exactly as they were resolved.
+fn judge_fork(
+    fork: &Fork,
+    table: &Table,
+    cases: &mut CaseFile,
+) -> ([ReplayScore; TRUSTS.len()], [usize; TRUSTS.len()]) {
     let mut knowledge = Knowledge::default();
     let mut scores = [ReplayScore::default(); TRUSTS.len()];
+    let mut committed = [0; TRUSTS.len()];
     for merge in &fork.merges {
         let replayed =
             replay_merge(table, &mut knowledge, &merge.sha, merge.facts.conflicts.clone());
         cases.add(&fork.name, &replayed);
         let files: Vec<ReplayedFile> = replayed.iter().map(ReplayedFile::of).collect();
-        for (score, trust) in scores.iter_mut().zip(TRUSTS) {
-            score.add(&files, TrustThreshold::new(trust).unwrap());
+        for (at, trust) in TRUSTS.iter().enumerate() {
+            let trust = TrustThreshold::new(*trust).unwrap();
+            scores[at].add(&files, trust);
+            committed[at] += replayed.iter().filter(|one| is_whole_file(one, trust)).count();
         }
     }
-    scores
+    (scores, committed)
+}
+
+/// Returns whether people committed what is applied at a threshold as the whole file.
+fn is_whole_file(replayed: &ReplayedConflict, trust: TrustThreshold) -> bool {
+    let ReplayedConflict { conflict, human, scored } = replayed;
+    let mut allowed = answers(scored).into_iter().filter(|it| trust.allows(it.confidence));
+    let applied = allowed.find_map(|answer| answer.content(conflict, scored).ok());
+    applied.is_some_and(|content| is_committed_file(conflict, human, &content))
+}
+
+/// The second yardstick: files that are as people committed them from the first line to the last.
+fn whole_files(
+    name: &str,
+    scores: &[ReplayScore; TRUSTS.len()],
+    committed: &[usize; TRUSTS.len()],
+) {
+    for ((trust, score), committed) in TRUSTS.iter().zip(scores).zip(committed) {
+        println!(
+            "{name} at {trust}: {} resolved, every hunk as people did {}, the whole file {}",
+            share(score.files_resolved, score.files),
+            share(score.files_agreed, score.files_resolved),
+            share(*committed, score.files_resolved)
+        );
+    }
 }
 
 fn line(name: &str, score: &ReplayScore, time: Duration) {

@@ -12,7 +12,6 @@ use merge::resolver::conflict::FileConflict;
 use merge::resolver::gate::markers;
 use merge::resolver::hunk::hunks;
 use merge::resolver::replay::ReplayScore;
-use merge::resolver::structure::agrees;
 use model::command::{CommandExit, CommandSpec};
 use testkit::Repo;
 
@@ -46,7 +45,7 @@ impl Tried {
         for ((conflict, human), answer) in conflicts.iter().zip(answers) {
             let Some(text) = answer else { continue };
             score.files_resolved += 1;
-            score.files_agreed += usize::from(agrees(conflict, human, text));
+            score.files_agreed += usize::from(human.agree_with_file(conflict, text));
         }
         if score.files_resolved == score.files && score.files > 0 {
             score.merges_resolved = 1;

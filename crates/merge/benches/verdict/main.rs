@@ -1,9 +1,10 @@
 //! Whether a verdict can be talked round: dishonest merges made from merges that people made, and those merges themselves.
 //!
-//! `verdict [--clones DIR --list FILE] [--only NAME] [--apart NAMES] [--honest N] [--dishonest N] [--seed N]`: the list has
-//! one merge of a public fork on each line, the folder its clones. `--honest` is the most merges of a fork, `--dishonest`
-//! the number of merges in all that variants are made of. Forks named by `--apart` have figures of their own: nothing was
-//! tuned on them. Without clones, forks are generated. Ends with 1 if a promise is broken.
+//! `verdict [--clones DIR --list FILE] [--only NAME] [--apart NAMES] [--honest N] [--dishonest N] [--seed N] [--jobs N]`: the
+//! list has one merge of a public fork on each line, the folder its clones. `--honest` is the most merges of a fork,
+//! `--dishonest` the number of merges in all that variants are made of. Forks named by `--apart` have figures of their own:
+//! nothing was tuned on them. `--jobs` is the number of forks that are judged at the same time. Without clones, forks are
+//! generated. Ends with 1 if a promise is broken.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
@@ -20,13 +21,15 @@ mod tally;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
 use host::git::GitError;
 use merge::contract::ContractEnds;
 
 use dishonest::{Operator, Place, Random, Variant, make_variant, observe_merge};
-use load::{Fork, fork_names, load_fork, load_rows};
+use load::{Fork, MergeRow, fork_names, load_fork, load_rows};
 use ruling::{Ruling, commit_variant, rule};
 use stand_in::with_stand_ins;
 use tally::{Fate, Tally, share};
@@ -44,6 +47,13 @@ struct VerdictArgs {
     honest: usize,
     dishonest: usize,
     seed: u64,
+    jobs: usize,
+}
+
+/// A fork to judge: one of the list, or the number of a generated one.
+enum Source {
+    Clone { name: String, objects: PathBuf },
+    Generated(usize),
 }
 
 /// Figures of some forks.
@@ -62,9 +72,7 @@ struct ForkFigures {
 
 fn main() -> ExitCode {
     let args = parse_args();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let holds = runtime.block_on(measure(&args));
-    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if measure(&args) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn parse_args() -> VerdictArgs {
@@ -86,37 +94,73 @@ fn parse_args() -> VerdictArgs {
         honest: number("--honest", 60),
         dishonest: number("--dishonest", 100),
         seed: number("--seed", 14) as u64,
+        jobs: number("--jobs", 1).max(1),
     }
 }
 
-async fn measure(args: &VerdictArgs) -> bool {
-    let (mut seen, mut apart) = (Figures::default(), Figures::default());
-    match &args.clones {
+fn measure(args: &VerdictArgs) -> bool {
+    let (rows, sources) = match &args.clones {
         Some((clones, list)) => {
             let rows = load_rows(list);
             let mut names = fork_names(&rows, clones);
             names.retain(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)));
-            let sources = args.dishonest.div_ceil(names.len().max(1));
-            for (name, objects) in names {
-                let fork = load_fork(&name, &objects, &rows, args.honest).await;
-                let is_apart = args.apart.iter().any(|one| name.contains(one));
-                let figures = if is_apart { &mut apart } else { &mut seen };
-                judge_fork(fork, args.seed, sources, figures).await;
-            }
+            let source = |(name, objects)| Source::Clone { name, objects };
+            let sources: Vec<Source> = names.into_iter().map(source).collect();
+            (rows, sources)
         }
         None => {
             println!("no clones: {GENERATED_FORKS} generated forks");
-            for number in 0..GENERATED_FORKS {
-                let fork = generated_fork(number, args.seed).await;
-                judge_fork(fork, args.seed, 1, &mut seen).await;
-            }
+            (Vec::new(), (0..GENERATED_FORKS).map(Source::Generated).collect())
         }
+    };
+    let (mut seen, mut apart) = (Figures::default(), Figures::default());
+    for (own, tally) in judge_forks(args, &rows, &sources) {
+        let is_apart = args.apart.iter().any(|one| own.name.contains(one));
+        let figures = if is_apart { &mut apart } else { &mut seen };
+        figures.honest.push(own);
+        figures.tally.add(tally);
     }
     let mut holds = print_figures("", &seen);
     if !apart.honest.is_empty() {
         holds &= print_figures(", forks set apart", &apart);
     }
     holds
+}
+
+/// Judges the forks on some threads and returns their figures in order.
+fn judge_forks(
+    args: &VerdictArgs,
+    rows: &[MergeRow],
+    sources: &[Source],
+) -> Vec<(ForkFigures, Tally)> {
+    let share = args.dishonest.div_ceil(sources.len().max(1));
+    let queue = Mutex::new(sources.iter().enumerate());
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        loop {
+            let next = queue.lock().unwrap().next();
+            let Some((at, source)) = next else { return };
+            let figures = runtime.block_on(async {
+                let fork = match source {
+                    Source::Clone { name, objects } => {
+                        load_fork(name, objects, rows, args.honest).await
+                    }
+                    Source::Generated(number) => generated_fork(*number, args.seed).await,
+                };
+                judge_fork(fork, args.seed, share).await
+            });
+            done.lock().unwrap().push((at, figures));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..args.jobs {
+            scope.spawn(work);
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, figures)| figures).collect()
 }
 
 async fn generated_fork(number: usize, seed: u64) -> Fork {
@@ -129,7 +173,7 @@ async fn generated_fork(number: usize, seed: u64) -> Fork {
 }
 
 /// Judges the merges of a fork, and variants of some of those that are not refused.
-async fn judge_fork(fork: Fork, seed: u64, sources: usize, figures: &mut Figures) {
+async fn judge_fork(fork: Fork, seed: u64, sources: usize) -> (ForkFigures, Tally) {
     let started = Instant::now();
     let mut own =
         ForkFigures { name: fork.name.clone(), judged: 0, refused: Vec::new(), looks: Vec::new() };
@@ -165,20 +209,21 @@ async fn judge_fork(fork: Fork, seed: u64, sources: usize, figures: &mut Figures
         own.refused.len(),
         started.elapsed()
     );
-    figures.honest.push(own);
+    let mut tally = Tally::default();
     Random::new(seed, &fork.name).shuffle(&mut passed);
     // Merges with conflicts have variants of both kinds.
     passed.sort_by_key(|(_, ruling)| ruling.conflicts == 0);
     let started = Instant::now();
     let mut made = 0;
     for (ends, ruling) in passed.iter().take(sources) {
-        match judge_variants(&fork, ends, ruling, seed, &mut figures.tally).await {
+        match judge_variants(&fork, ends, ruling, seed, &mut tally).await {
             Ok(count) => made += count,
             Err(error) => println!("{} {}: {error}", fork.name, ends.tip.short()),
         }
     }
     let merges = passed.len().min(sources);
     println!("{}: {made} variants of {merges} merges in {:.0?}", fork.name, started.elapsed());
+    (own, tally)
 }
 
 async fn judge_variants(

@@ -56,6 +56,13 @@ impl Tally {
         self.0.entry((operator, place)).or_default()
     }
 
+    pub(crate) fn add(&mut self, other: Self) {
+        for (key, counts) in other.0 {
+            let sum = self.0.entry(key).or_default();
+            *sum = sum.plus(counts);
+        }
+    }
+
     /// Prints the table and returns whether every promise holds.
     pub(crate) fn print(&self) -> bool {
         println!(

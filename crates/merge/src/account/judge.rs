@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::sensitive_path::{SensitiveKind, sensitive_path};
 
 use super::{
-    ConflictResolution, Departure, DepartureKind, MergeAccount, MergeSide, SideAccount, SideChange,
-    SideStatus,
+    ConflictResolution, Departure, DepartureKind, DepartureRank, MergeAccount, MergeSide,
+    SideAccount, SideChange, SideStatus,
 };
 use crate::path::TreePath;
 
@@ -61,8 +61,8 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
             || change.path.as_bytes().starts_with(b".github/")
     };
     let paths = || dropped().filter(|change| change.dropped_clean > 0 && !is_ci(change));
-    let clean: usize = paths().map(|change| change.dropped_clean).sum();
-    let lines: usize = paths().map(|change| change.lines).sum();
+    let clean: usize = paths().map(changes_of).sum();
+    let lines: usize = paths().map(lines_of).sum();
     let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
     if !is_few || lines > few * LINES_PER_CHANGE {
         reasons.push(format!(
@@ -77,6 +77,42 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
     }
     reasons.extend(most_conflicts_ours(account));
     reasons
+}
+
+/// Names of files that a package manager writes as a whole. Their hunks are no decisions of people, so such a file counts as
+/// one change of the usual size, and is named like any other.
+const LOCK_FILES: [&[u8]; 17] = [
+    b"Cargo.lock",
+    b"Gemfile.lock",
+    b"Package.resolved",
+    b"Pipfile.lock",
+    b"Podfile.lock",
+    b"bun.lock",
+    b"bun.lockb",
+    b"composer.lock",
+    b"flake.lock",
+    b"go.sum",
+    b"mix.lock",
+    b"npm-shrinkwrap.json",
+    b"package-lock.json",
+    b"pnpm-lock.yaml",
+    b"poetry.lock",
+    b"uv.lock",
+    b"yarn.lock",
+];
+
+fn is_lock_file(path: &TreePath) -> bool {
+    let name = path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    LOCK_FILES.contains(&name)
+}
+
+fn changes_of(change: &SideChange) -> usize {
+    if is_lock_file(&change.path) { 1 } else { change.dropped_clean }
+}
+
+fn lines_of(change: &SideChange) -> usize {
+    let is_lock = is_lock_file(&change.path);
+    if is_lock { change.lines.min(LINES_PER_CHANGE) } else { change.lines }
 }
 
 /// Returns whether rules of the fork explain why no change of a side is there.
@@ -181,11 +217,13 @@ fn looks(account: &MergeAccount) -> Vec<Look> {
     let in_conflict: BTreeSet<&TreePath> =
         account.conflicts.iter().map(|conflict| &conflict.path).collect();
     for departure in &account.departures {
-        let weight = match departure.kind {
-            DepartureKind::Removed | DepartureKind::Renamed => 1,
-            DepartureKind::Mode => 2,
-            DepartureKind::Content => 3,
-            DepartureKind::Added => 5,
+        let weight = match (departure.rank, departure.kind) {
+            (DepartureRank::Blank, DepartureKind::Content) => 6,
+            (DepartureRank::Suspicious, _) => 1,
+            (_, DepartureKind::Removed | DepartureKind::Renamed) => 1,
+            (_, DepartureKind::Mode) => 2,
+            (_, DepartureKind::Content) => 3,
+            (_, DepartureKind::Added) => 5,
         };
         let is_said = found.contains_key(&departure.path)
             && (departure.detail.is_empty() || departure.kind == DepartureKind::Removed);
@@ -204,4 +242,42 @@ fn looks(account: &MergeAccount) -> Vec<Look> {
         .collect();
     looks.sort_by_key(|(weight, _)| *weight);
     looks.into_iter().map(|(_, look)| look).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dropped(path: &str, hunks: usize, lines: usize) -> SideChange {
+        SideChange {
+            path: TreePath::new(path),
+            status: SideStatus::Dropped,
+            hunks,
+            adapted: 0,
+            dropped: hunks,
+            dropped_clean: hunks,
+            lines,
+            reason: None,
+            detail: String::new(),
+        }
+    }
+
+    fn is_refused(changes: Vec<SideChange>) -> bool {
+        let upstream = SideAccount { paths: 20, changes };
+        let account = MergeAccount { upstream, ..MergeAccount::default() };
+        let judged = judge_account(&account);
+        assert_eq!(judged.looks.len(), account.upstream.changes.len(), "each is named");
+        !judged.upstream_dropped.is_empty()
+    }
+
+    #[test]
+    fn a_lock_file_that_was_written_anew_is_one_change() {
+        assert!(!is_refused(vec![dropped("web/bun.lock", 90, 4000)]));
+        assert!(is_refused(vec![dropped("web/bun.json", 90, 4000)]));
+        let locks = |count: usize| {
+            let names = ["Cargo.lock", "go.sum", "yarn.lock", "uv.lock", "poetry.lock"];
+            names[..count].iter().map(|name| dropped(name, 9, 900)).collect()
+        };
+        assert!(!is_refused(locks(4)) && is_refused(locks(5)));
+    }
 }

@@ -4,9 +4,11 @@
 //! other paths are read: those in conflict, and those in which the result departs from git's merge. [`observe_account`]
 //! gathers, [`judge_account`] decides from that alone whether a side was dropped wholesale and what a person has to look at.
 
+mod departure;
 mod judge;
 mod observe;
 mod regions;
+mod suspicion;
 
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +145,26 @@ pub struct Departure {
     /// True if almost nothing is left of what both sides have.
     #[serde(default)]
     pub gutted: bool,
+    #[serde(default, skip_serializing_if = "DepartureRank::is_usual")]
+    pub rank: DepartureRank,
+}
+
+/// Order among departures of one kind: a flood of harmless ones must not bury the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DepartureRank {
+    /// New lines that turn code off, hide letters or name a new host.
+    Suspicious,
+    #[default]
+    Usual,
+    /// Line ends, blanks or empty lines alone.
+    Blank,
+}
+
+impl DepartureRank {
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::git::{ChangedEntry, ConflictStage, GitError, MergedTree, SealedRepo, TreeEntry};
+use host::git::{ChangedEntry, ConflictStage, GitError, SealedRepo, TreeEntry};
 use model::id::Sha;
+use model::sensitive_path::fold_path;
 
+use super::departure::{beyond_conflict, departure};
 use super::regions::{HunkCounts, TextAccount, TextVersions, compare_text};
 use super::{
-    ConflictAccount, ConflictResolution, Departure, DepartureKind, DropReason, MergeAccount,
-    MergeSide, SideAccount, SideChange, SideStatus,
+    ConflictAccount, ConflictResolution, DropReason, MergeAccount, MergeSide, SideAccount,
+    SideChange, SideStatus,
 };
-use crate::clean::{Conflict, conflicts_of};
+use crate::clean::Conflict;
 use crate::contract::{ContractBounds, ContractEnds, plural};
 use crate::entry::{
-    ByPath, ChangeLists, MergeChanges, by_path, is_file, kind, new_entry, old_entry, read_small,
+    ByPath, ChangeLists, MergeByGit, MergeChanges, is_file, kind, new_entry, old_entry, read_small,
 };
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
@@ -21,9 +23,6 @@ use crate::three::text::{is_text, lines};
 
 /// Paths whose contents are in memory at once.
 const CHUNK: usize = 300;
-
-/// Lines from which on a file can be gutted.
-const FEWEST_LINES: usize = 10;
 
 /// Reasons why a change of a side may be missing at some paths.
 #[derive(Clone, Debug, Default)]
@@ -70,30 +69,31 @@ pub async fn observe_account(
     bounds: ContractBounds,
 ) -> Result<MergeAccount, GitError> {
     let MergeChanges { repo, ends, .. } = *changes;
-    let ContractEnds { merge_base, base, upstream, tip } = ends;
-    let roots = [tip, base, upstream, merge_base].map(Clone::clone);
     // Git answers independent questions side by side.
-    let (merged, lists, roots) =
-        tokio::try_join!(repo.merge_tree(base, upstream), changes.lists(), repo.trees_of(&roots))?;
-    let departed = repo.changed_entries(&merged.tree, tip).await?;
-    let whole = whole_side(&roots, &merged);
+    let (by_git, lists, gone) =
+        tokio::try_join!(changes.by_git(), changes.lists(), changes.gone_folders())?;
+    let whole = whole_side(lists, by_git);
     let ChangeLists { fork, upstream, .. } = lists;
     let mut changes = Changes {
         fork,
         upstream,
-        departed: by_path(departed),
+        departed: &by_git.departed,
         fork_moves: BTreeMap::new(),
         upstream_moves: BTreeMap::new(),
         result_moves: BTreeMap::new(),
     };
-    changes.find_renames(repo, ends, &merged.tree).await?;
+    changes.find_renames(repo, ends, &by_git.merged.tree).await?;
     let mut account = MergeAccount {
         whole,
         upstream: SideAccount { paths: changes.upstream.len(), changes: Vec::new() },
         fork: SideAccount { paths: changes.fork.len(), changes: Vec::new() },
         ..MergeAccount::default()
     };
-    let paths = changes.paths(repo, &merged, tip).await?;
+    let mut paths = changes.paths(repo, by_git, &ends.tip).await?;
+    find_alike(repo, &ends.tip, &mut paths).await?;
+    for path in paths.iter_mut().filter(|path| path.fork.is_none() && path.result.is_none()) {
+        path.gone_folder = gone.of(&path.path).map(<[u8]>::to_vec);
+    }
     for chunk in paths.chunks(CHUNK) {
         let contents = read_contents(repo, chunk, bounds.file_bytes).await?;
         for path in chunk {
@@ -103,15 +103,39 @@ pub async fn observe_account(
     Ok(account)
 }
 
-/// Tree that the result is, although the merge of both sides is another. The trees are those of the result, the fork,
-/// upstream and the merge base.
-fn whole_side(trees: &[Option<Sha>], merged: &MergedTree) -> Option<MergeSide> {
-    let [tip, base, upstream, merge_base] = trees else { return None };
-    let is_merged = merged.is_clean && tip.as_ref() == Some(&merged.tree);
+/// Finds, for files that neither side has, a path of the result that differs only in case, or in letters that look alike: some
+/// file systems take both for one, and people take one for the other.
+async fn find_alike(
+    repo: &SealedRepo,
+    tip: &Sha,
+    paths: &mut [PathVersions],
+) -> Result<(), GitError> {
+    let is_new = |path: &&mut PathVersions| path.merged.is_none() && path.conflict.is_none();
+    let new: Vec<&mut PathVersions> = paths.iter_mut().filter(is_new).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let names = repo.list_paths(tip).await?;
+    let mut by_fold: BTreeMap<Vec<String>, Vec<&Vec<u8>>> = BTreeMap::new();
+    for name in &names {
+        by_fold.entry(fold_path(name)).or_default().push(name);
+    }
+    for path in new {
+        let twins = by_fold.get(&fold_path(&path.path)).into_iter().flatten();
+        let mut others = twins.filter(|name| ***name != path.path);
+        path.alike = others.next().map(|name| (*name).clone());
+    }
+    Ok(())
+}
+
+/// Side whose tree the result is, although the merge of both sides is another.
+fn whole_side(lists: &ChangeLists, by_git: &MergeByGit) -> Option<MergeSide> {
+    let ChangeLists { fork, upstream, result } = lists;
+    let is_merged = by_git.merged.is_clean && by_git.departed.is_empty();
     match () {
-        () if is_merged || base == upstream => None,
-        () if tip == base && upstream != merge_base => Some(MergeSide::Fork),
-        () if tip == upstream && base != merge_base => Some(MergeSide::Upstream),
+        () if is_merged || fork == upstream => None,
+        () if result.is_empty() && !upstream.is_empty() => Some(MergeSide::Fork),
+        () if lists.is_upstreams_tree() && !fork.is_empty() => Some(MergeSide::Upstream),
         () => None,
     }
 }
@@ -120,7 +144,7 @@ struct Changes<'a> {
     fork: &'a ByPath,
     upstream: &'a ByPath,
     /// From git's merge to the result.
-    departed: ByPath,
+    departed: &'a ByPath,
     /// From the new name to the old one.
     fork_moves: BTreeMap<Vec<u8>, Vec<u8>>,
     upstream_moves: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -129,16 +153,20 @@ struct Changes<'a> {
 }
 
 /// A path to compare, with its entries.
-struct PathVersions {
-    path: Vec<u8>,
+pub(super) struct PathVersions {
+    pub(super) path: Vec<u8>,
     base: Option<TreeEntry>,
-    fork: Option<TreeEntry>,
-    upstream: Option<TreeEntry>,
-    result: Option<TreeEntry>,
+    pub(super) fork: Option<TreeEntry>,
+    pub(super) upstream: Option<TreeEntry>,
+    pub(super) result: Option<TreeEntry>,
     /// Git's merge; none for a conflict.
-    merged: Option<TreeEntry>,
+    pub(super) merged: Option<TreeEntry>,
     conflict: Option<Conflict>,
-    moved_to: Option<Vec<u8>>,
+    pub(super) moved_to: Option<Vec<u8>>,
+    /// Path of the result that a new file's name could be taken for.
+    pub(super) alike: Option<Vec<u8>>,
+    /// Folder of the path that the fork deleted as a whole.
+    gone_folder: Option<Vec<u8>>,
 }
 
 impl Changes<'_> {
@@ -160,7 +188,7 @@ impl Changes<'_> {
             let renames = repo.renames(&ends.merge_base, &ends.upstream).await?;
             self.upstream_moves = renames.into_iter().map(|it| (it.to, it.from)).collect();
         }
-        if has(&self.departed, false) && gone(&self.departed) {
+        if has(self.departed, false) && gone(self.departed) {
             let renames = repo.renames(merged, &ends.tip).await?;
             self.result_moves = renames.into_iter().map(|it| (it.from, it.to)).collect();
         }
@@ -171,19 +199,15 @@ impl Changes<'_> {
     async fn paths(
         &self,
         repo: &SealedRepo,
-        merged: &MergedTree,
+        by_git: &MergeByGit,
         tip: &Sha,
     ) -> Result<Vec<PathVersions>, GitError> {
-        let conflicts = conflicts_of(merged);
-        let mut in_conflict: BTreeSet<&[u8]> =
-            merged.stages.iter().map(|stage| stage.path.as_slice()).collect();
-        for conflict in &conflicts {
-            in_conflict.insert(conflict.path.as_bytes());
-            in_conflict.extend(conflict.also.iter().map(TreePath::as_bytes));
-        }
+        let MergeByGit { merged, conflicts, in_conflict, .. } = by_git;
         // A resolved file is not as git left it, so the list of departures has it.
-        let (known, asked): (Vec<&[u8]>, Vec<&[u8]>) =
-            in_conflict.iter().partition(|path| self.departed.contains_key(**path));
+        let (known, asked): (Vec<&[u8]>, Vec<&[u8]>) = in_conflict
+            .iter()
+            .map(Vec::as_slice)
+            .partition(|path| self.departed.contains_key(*path));
         let mut now = match asked.is_empty() {
             true => BTreeMap::new(),
             false => repo.entries_at(tip, &asked).await?,
@@ -194,7 +218,7 @@ impl Changes<'_> {
         });
         now.extend(known);
         let mut paths = Vec::new();
-        for conflict in &conflicts {
+        for conflict in conflicts {
             for path in std::iter::once(&conflict.path).chain(&conflict.also) {
                 paths.extend(conflicting(conflict, path.as_bytes(), &merged.stages, &now));
             }
@@ -243,7 +267,18 @@ impl Changes<'_> {
             }
         };
         let path = path.clone();
-        PathVersions { path, base, fork, upstream, result, merged, conflict: None, moved_to }
+        PathVersions {
+            path,
+            base,
+            fork,
+            upstream,
+            result,
+            merged,
+            conflict: None,
+            moved_to,
+            alike: None,
+            gone_folder: None,
+        }
     }
 
     /// Entry under the new name that a side gave to a path.
@@ -278,6 +313,8 @@ fn conflicting(
         merged: None,
         conflict: Some(conflict.clone()),
         moved_to: None,
+        alike: None,
+        gone_folder: None,
     })
 }
 
@@ -294,7 +331,7 @@ async fn read_contents(
 }
 
 /// Text of an entry; a missing entry is empty, and `None` is no text.
-fn text_of<'a>(
+pub(super) fn text_of<'a>(
     entry: Option<&TreeEntry>,
     contents: &'a BTreeMap<Sha, Vec<u8>>,
 ) -> Option<&'a [u8]> {
@@ -329,7 +366,7 @@ fn add_path(
                 hunk: compared.hunk,
             });
         }
-        None => account.departures.extend(departure(path, &compared)),
+        None => account.departures.extend(departure(path, &compared, contents)),
     }
 }
 
@@ -405,8 +442,15 @@ fn side_change(
                 MergeSide::Upstream => "the fork deleted the file",
                 MergeSide::Fork => "upstream deleted the file",
             };
-            let reason = DropReason { text: text.to_owned(), is_habit: false };
-            (is_deleted && path.conflict.is_some()).then_some(reason)
+            let reason = |text: String| DropReason { text, is_habit: false };
+            let by_file = is_deleted && path.conflict.is_some();
+            // A new file of upstream in a folder that the fork took away is none that the fork wants.
+            let folder = path.gone_folder.as_ref().filter(|_| side == MergeSide::Upstream);
+            let by_folder = |folder: &Vec<u8>| {
+                let folder = TreePath::new(folder.as_slice());
+                reason(format!("the fork deleted the folder {folder}"))
+            };
+            by_file.then(|| reason(text.to_owned())).or_else(|| folder.map(by_folder))
         });
         if reason.is_some() {
             status = SideStatus::DroppedByRule;
@@ -478,87 +522,4 @@ fn resolution(path: &PathVersions, compared: &TextAccount) -> ConflictResolution
         () if path.result == path.upstream => ConflictResolution::Theirs,
         () => compared.resolution.unwrap_or(ConflictResolution::New),
     }
-}
-
-fn departure(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
-    let gutted = is_gutted(compared);
-    let say = |kind, detail: String| {
-        Some(Departure { path: TreePath::new(path.path.as_slice()), kind, detail, gutted })
-    };
-    if let Some(name) = &path.moved_to {
-        let name = TreePath::new(name.as_slice());
-        return say(
-            DepartureKind::Renamed,
-            format!("is now {name}, a name that neither side gave it"),
-        );
-    }
-    let (merged, result) = match (&path.merged, &path.result) {
-        (None, Some(_)) => return say(DepartureKind::Added, "neither side has it".to_owned()),
-        (_, None) => return say(DepartureKind::Removed, "is gone".to_owned()),
-        (Some(merged), Some(result)) => (merged, result),
-    };
-    if merged.mode != result.mode {
-        let modes = format!("mode {:o} is {:o} now", merged.mode, result.mode);
-        return say(DepartureKind::Mode, modes);
-    }
-    say(DepartureKind::Content, strange_lines(compared))
-}
-
-/// Words about lines and modes that a file in conflict has or lacks and that no resolution of the conflict explains.
-fn beyond_conflict(path: &PathVersions, compared: &TextAccount) -> Option<Departure> {
-    let result = path.result.as_ref()?;
-    let sides = || [&path.fork, &path.upstream].into_iter().flatten();
-    let is_strange = sides().count() > 0 && sides().all(|side| side.mode != result.mode);
-    let (kind, detail) = if is_strange {
-        (
-            DepartureKind::Mode,
-            format!("beyond the conflict: mode {:o}, which neither side has", result.mode),
-        )
-    } else {
-        (DepartureKind::Content, conflict_lines(compared))
-    };
-    (!detail.is_empty()).then(|| Departure {
-        path: TreePath::new(path.path.as_slice()),
-        kind,
-        detail,
-        gutted: is_gutted(compared),
-    })
-}
-
-fn is_gutted(compared: &TextAccount) -> bool {
-    let TextAccount { lines_removed, lines_common, .. } = *compared;
-    lines_removed >= FEWEST_LINES && lines_removed * 10 >= lines_common * 9
-}
-
-/// Lines of the result that no side explains.
-fn strange_lines(compared: &TextAccount) -> String {
-    let mut parts = lines_beyond(compared);
-    parts.extend(compared.turns_off.then(|| TURNS_OFF.to_owned()));
-    parts.join(", ")
-}
-
-/// The same for a file in conflict. A line in the place of a conflict may combine both sides.
-fn conflict_lines(compared: &TextAccount) -> String {
-    let beyond = lines_beyond(compared);
-    let mut parts = Vec::new();
-    parts.extend((compared.lines_made > 0).then(|| {
-        let made = plural(compared.lines_made, "line");
-        format!("inside the conflict: {made} that neither side has as it is")
-    }));
-    parts.extend(
-        (!beyond.is_empty()).then(|| format!("beyond the conflict: {}", beyond.join(", "))),
-    );
-    parts.extend(compared.turns_off.then(|| TURNS_OFF.to_owned()));
-    parts.join(", ")
-}
-
-const TURNS_OFF: &str = "a new line may turn code off";
-
-fn lines_beyond(compared: &TextAccount) -> Vec<String> {
-    let TextAccount { lines_added, lines_removed, .. } = *compared;
-    let added =
-        (lines_added > 0).then(|| format!("{} that neither side has", plural(lines_added, "line")));
-    let removed = (lines_removed > 0)
-        .then(|| format!("{} gone that both sides have", plural(lines_removed, "line")));
-    added.into_iter().chain(removed).collect()
 }

@@ -1,9 +1,10 @@
 //! Compares a result with the three versions of a text, region by region. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::ConflictResolution;
+use super::suspicion::{hides_letters, hosts, turns_off};
 use crate::three::text::{dark_tokens, lines, uncommented};
 use crate::three::{Change, Edit, Region, Touching, edits, three_way};
 
@@ -31,6 +32,12 @@ pub(super) struct TextAccount {
     pub(super) lines_common: usize,
     /// A new line of the result may turn off what follows it, such as the start of a comment.
     pub(super) turns_off: bool,
+    /// A new line of the result has letters that hide or look like others.
+    pub(super) hides_letters: bool,
+    /// Hosts in new lines of the result that no version of the file names.
+    pub(super) new_hosts: BTreeSet<String>,
+    /// The result differs from git's merge in line ends or blanks alone.
+    pub(super) only_blanks: bool,
     /// Resolution of the conflicts, if there were any.
     pub(super) resolution: Option<ConflictResolution>,
     /// The conflicts as text.
@@ -99,8 +106,17 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
         }
     }
     account.resolution = sum_up(&resolutions);
+    account.only_blanks = resolutions.is_empty() && are_alike(&merged, &result);
     note_new_lines(&mut account, &whole, &count(&resolved));
     account
+}
+
+/// Returns whether texts are the same but for blanks and empty lines.
+fn are_alike(one: &[Line<'_>], other: &[Line<'_>]) -> bool {
+    let bytes = |lines: &[Line<'_>]| -> Vec<u8> {
+        lines.concat().into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect()
+    };
+    bytes(one) == bytes(other)
 }
 
 /// Without whitespace at the end, so that line ends do not count.
@@ -253,13 +269,13 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
         if found.is_whole() {
             return Hunk::default();
         }
-        if parts.result == other {
-            let is_contained = token_share(parts, own, other) >= 1.0;
-            let state = if is_contained { HunkState::Taken } else { HunkState::Dropped };
-            return found.hunk(state, false);
-        }
-        let share = token_share(parts, own, other);
+        // A change of blanks alone has no tokens by which it could be found, and in some languages blanks are code.
+        let Some(share) = token_share(parts, own, other) else {
+            return found.hunk(HunkState::Adapted, false);
+        };
         let state = match () {
+            () if parts.result == other && share >= 1.0 => HunkState::Taken,
+            () if parts.result == other => HunkState::Dropped,
             () if share >= 1.0 && found.commented_out == 0 => HunkState::Taken,
             () if found.is_dropped() && share < FEW => HunkState::Dropped,
             () => HunkState::Adapted,
@@ -332,8 +348,9 @@ fn compare_lines(
     if with_words.changed > 0 { with_words } else { without_words }
 }
 
-/// Share of the tokens that a side added or removed and that the result follows. Comments of the result are no code.
-fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> f64 {
+/// Share of the tokens that a side added or removed and that the result follows; `None` if the side changed none. Comments of
+/// the result are no code.
+fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> Option<f64> {
     let known = [count(parts.base), count(own), count(other)];
     let is_known = |line: &Line<'_>| known.iter().any(|version| version.contains_key(line));
     let code = parts.result.iter().filter(|line| is_known(line) || uncommented(line).is_none());
@@ -353,7 +370,7 @@ fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> f
             followed += (before - after).min(before.max(rest).saturating_sub(now));
         }
     }
-    if changed == 0 { 1.0 } else { followed as f64 / changed as f64 }
+    (changed > 0).then(|| followed as f64 / changed as f64)
 }
 
 fn resolution_of(parts: &Parts<'_, '_>, fork: &Hunk, upstream: &Hunk) -> ConflictResolution {
@@ -388,7 +405,16 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
             account.lines_made += made;
             account.lines_added += new - made;
         }
-        account.turns_off |= new > 0 && turns_off(line);
+        if new > 0 {
+            account.turns_off |= turns_off(line);
+            account.hides_letters |= hides_letters(line);
+            account.new_hosts.extend(hosts(line));
+        }
+    }
+    if !account.new_hosts.is_empty() {
+        let known = [&whole.merged, &whole.fork, &whole.upstream].into_iter().flatten();
+        let known: BTreeSet<String> = known.flat_map(|(line, _)| hosts(line)).collect();
+        account.new_hosts.retain(|host| !known.contains(host));
     }
     for (line, &wanted) in &whole.merged {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
@@ -398,28 +424,6 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
             account.lines_removed += least.saturating_sub(of(&whole.result));
         }
     }
-}
-
-/// Beginnings of lines that turn off the code behind them.
-fn turns_off(line: &[u8]) -> bool {
-    const STARTS: [&[u8]; 14] = [
-        b"#if 0",
-        b"#if false",
-        b"#ifdef 0",
-        b"if False",
-        b"if false",
-        b"if (false",
-        b"if (0",
-        b"if 0",
-        b"/*",
-        b"<!--",
-        b"\"\"\"",
-        b"'''",
-        b"=begin",
-        b"#[cfg(any())]",
-    ];
-    let line = line.trim_ascii();
-    STARTS.iter().any(|start| line.starts_with(start))
 }
 
 fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {
@@ -472,4 +476,32 @@ fn render_conflict(text: &mut String, parts: &Parts<'_, '_>) {
         }
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare([base, fork, upstream, result]: [&str; 4]) -> TextAccount {
+        let [base, fork, upstream, result] = [base, fork, upstream, result].map(str::as_bytes);
+        compare_text(TextVersions { base, fork, upstream, result })
+    }
+
+    #[test]
+    fn a_change_of_blanks_that_loses_a_conflict_is_seen() {
+        let (base, fork) = ("a\nROOMS -> 1\nz\n", "a\nROOMS -> 1\nALL -> 2\nz\n");
+        let upstream = "a\nROOMS  -> 1\nz\n";
+        let account = compare([base, fork, upstream, fork]);
+        assert_eq!((account.upstream.adapted, account.upstream.dropped), (1, 0), "{account:?}");
+        let both = "a\nROOMS  -> 1\nALL -> 2\nz\n";
+        assert_eq!(compare([base, fork, upstream, both]).upstream.adapted, 0);
+    }
+
+    #[test]
+    fn a_text_with_other_line_ends_differs_in_nothing_else() {
+        let (base, fork) = ("a\nb\nc\nd\n", "a\nfork\nb\nc\nd\n");
+        let account = compare([base, fork, base, &fork.replace('\n', "\r\n")]);
+        assert!(account.only_blanks && account.lines_added == 0, "{account:?}");
+        assert!(!compare([base, fork, base, "a\nfork2\nb\nc\nd\n"]).only_blanks);
+    }
 }

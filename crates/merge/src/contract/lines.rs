@@ -2,10 +2,13 @@
 //!
 //! Lines have no identity, so they are counted: lines that the fork has more often than the common ancestor were added,
 //! lines that it has less often were removed. Lines that upstream added too are upstream's. Whitespace at the end of a line
-//! does not count, and lines without a letter or digit (braces, empty lines) count only if the change has no others.
+//! does not count, and lines without a letter or digit (braces, empty lines) count only if the change has no others. A line
+//! that is there in another place is named as moved: behind a `return` it does nothing any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use imara_diff::{Algorithm, Diff, InternedInput};
 
 use crate::three::text::uncommented;
 
@@ -51,6 +54,8 @@ pub struct LineFacts {
     pub contested: usize,
     /// Added lines that are in the result.
     pub kept: BTreeSet<LineId>,
+    /// Those of them that the result has in another place.
+    pub moved: BTreeSet<LineId>,
     /// Added lines that upstream has too.
     pub shared: BTreeSet<LineId>,
     /// Added lines that are in the result only in a similar form that neither side has.
@@ -78,7 +83,66 @@ pub fn count_lines(versions: Versions<'_>) -> LineFacts {
         }
     }
     sort_out_gone(&mut facts, &gone, &counts);
+    facts.moved = find_moved(fork, result, &facts.kept);
     facts
+}
+
+/// Finds lines of the fork that the result has, but not between the same other lines as the fork. The other lines are
+/// those that a diff of both without the fork's lines leaves in place.
+fn find_moved(fork: &[u8], result: &[u8], kept: &BTreeSet<LineId>) -> BTreeSet<LineId> {
+    if kept.is_empty() {
+        return BTreeSet::new();
+    }
+    let [fork, result] = [fork, result].map(|text| Placed::read(text, kept));
+    let mut input = InternedInput::default();
+    input.update_before(fork.others.iter().map(|(_, line)| *line));
+    input.update_after(result.others.iter().map(|(_, line)| *line));
+    let diff = Diff::compute(Algorithm::Histogram, &input);
+    let stays = |placed: &Placed<'_>, is_changed: &dyn Fn(u32) -> bool| -> Vec<usize> {
+        let others = (0_u32..).zip(&placed.others).filter(|(at, _)| !is_changed(*at));
+        others.map(|(_, (place, _))| *place).collect()
+    };
+    let before = stays(&fork, &|at| diff.is_removed(at));
+    let after = stays(&result, &|at| diff.is_added(at));
+    let mut places: BTreeMap<LineId, Vec<usize>> = BTreeMap::new();
+    for (place, id) in &result.own {
+        places.entry(*id).or_default().push(*place);
+    }
+    let mut moved = BTreeSet::new();
+    for (place, id) in &fork.own {
+        // The neighbours that stay, and where the result has them.
+        let next = before.partition_point(|other| other < place);
+        let first = next.checked_sub(1).and_then(|at| after.get(at)).copied();
+        let last = after.get(next).copied();
+        let is_between =
+            |at: usize| first.is_none_or(|first| first < at) && last.is_none_or(|last| at < last);
+        if !result.own.iter().any(|(at, other)| other == id && is_between(*at)) {
+            moved.insert(*id);
+        }
+    }
+    moved
+}
+
+/// Lines of a text by their places: the fork's, and those others that have words.
+struct Placed<'a> {
+    own: Vec<(usize, LineId)>,
+    others: Vec<(usize, &'a [u8])>,
+}
+
+impl<'a> Placed<'a> {
+    fn read(text: &'a [u8], kept: &BTreeSet<LineId>) -> Self {
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for (at, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let line = line.trim_ascii_end();
+            let id = LineId::any(line);
+            if kept.contains(&id) {
+                own.push((at, id));
+            } else if has_words(line) {
+                others.push((at, line));
+            }
+        }
+        Self { own, others }
+    }
 }
 
 /// Occurrences of a line in ancestor, fork, upstream and result.
@@ -188,6 +252,19 @@ mod tests {
         check(["a\n", "a\nb\nc\n", "x\na\n", "x\na\nb\nc\n"], (2, 2, 0, 0, 0));
         check(["a\n", "a\nb\nc\n", "x\na\n", "x\na\nb\n"], (2, 1, 0, 0, 1));
         check(["a\n", "a\nb\nc\n", "x\na\n", "x\na\n"], (2, 0, 0, 0, 2));
+    }
+
+    #[test]
+    fn lines_in_another_place_are_moved() {
+        let (ancestor, fork) = ("f:\n read\n return\ng:\n", "f:\n guard\n read\n return\ng:\n");
+        let upstream = "f:\n open\n read\n return\ng:\n";
+        let moved = |result: &str, held: usize| {
+            check([ancestor, fork, upstream, result], (1, held, 0, 0, 1 - held)).moved.len()
+        };
+        assert_eq!(moved("f:\n guard\n open\n read\n return\ng:\n", 1), 0);
+        assert_eq!(moved("f:\n open\n guard\n read\n return\ng:\n", 1), 0);
+        assert_eq!(moved("f:\n open\n read\n return\n guard\ng:\n", 1), 1);
+        assert_eq!(moved("f:\n open\n read\n return\ng:\n", 0), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use host::git::TreeEntry;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
-use crate::account::{DropRules, MergeAccount, MergeSide, SideChange};
+use crate::account::{DepartureRank, DropRules, MergeAccount, MergeSide, SideChange};
 use crate::path::TreePath;
 
 pub use judge::judge_contract;
@@ -119,12 +119,19 @@ pub struct PathFacts {
     pub moved_by_upstream: bool,
     /// True if the fork's version must survive.
     pub protected: bool,
-    /// True if the result is what git itself makes of both sides.
+    /// True if the result has at this path what git itself makes of both sides. Its lines are not counted then.
+    pub by_git: bool,
+    /// True if that is so and the result as a whole is a merge of both sides.
     pub as_merged: bool,
     /// Rule of the fork that gives the path away.
     pub given_away: Option<String>,
     /// True if the fork's change lost a conflict to upstream's, in a merge that gives away few of its conflicts.
     pub yielded: bool,
+    /// True if every change of the fork at this path is in the result by its tokens, such as wrapped otherwise or as a part
+    /// of upstream's own change of the same line.
+    pub is_taken: bool,
+    /// True if new lines of the result at this path look as if they turn code off, hide letters or name a new host.
+    pub is_suspected: bool,
     pub lines: LineEvidence,
 }
 
@@ -135,12 +142,21 @@ impl ContractFacts {
         let departures = account.departures.iter().map(|departure| &departure.path);
         let apart: BTreeSet<&TreePath> = conflicts.chain(departures).collect();
         let yielded = yielded_paths(account);
+        let not_taken: BTreeSet<&TreePath> =
+            account.fork.changes.iter().map(|change| &change.path).collect();
+        let suspicious =
+            account.departures.iter().filter(|it| it.rank == DepartureRank::Suspicious);
+        let suspected: BTreeSet<&TreePath> = suspicious.map(|departure| &departure.path).collect();
         self.is_upstreams_tree = account.whole == Some(MergeSide::Upstream);
         for path in &mut self.paths {
             path.yielded = yielded.contains(&path.path);
+            path.is_suspected = suspected.contains(&path.path);
             path.given_away = rules.rule_of(MergeSide::Fork, path.path.as_bytes());
             let is_there = path.result.is_some() && path.moved_to.is_none();
-            path.as_merged = is_there && account.whole.is_none() && !apart.contains(&path.path);
+            let is_apart = apart.contains(&path.path);
+            path.as_merged = is_there && account.whole.is_none() && !is_apart;
+            path.is_taken =
+                is_there && account.whole.is_none() && is_apart && !not_taken.contains(&path.path);
         }
     }
 }

@@ -64,8 +64,13 @@ async fn observe_paths(
     bounds: ContractBounds,
 ) -> Result<Vec<PathFacts>, GitError> {
     let repo = changes.repo;
-    let changes = find_renames(repo, changes.ends, changes.lists().await?).await?;
+    let renames = async { find_renames(repo, changes.ends, changes.lists().await?).await };
+    let (by_git, changes) = tokio::try_join!(changes.by_git(), renames)?;
     let mut paths = changes.path_facts(protected);
+    for path in &mut paths {
+        let is_there = path.result.is_some() && path.moved_to.is_none();
+        path.by_git = is_there && by_git.is_followed_at(path.path.as_bytes());
+    }
     for chunk in paths.chunks_mut(CHUNK) {
         compare_lines(repo, chunk, bounds.file_bytes).await?;
     }
@@ -153,9 +158,12 @@ impl Changes<'_> {
             moved_to,
             protected: protected.matches(path),
             moved_by_upstream,
+            by_git: false,
             as_merged: false,
             given_away: None,
             yielded: false,
+            is_taken: false,
+            is_suspected: false,
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -171,9 +179,12 @@ impl Changes<'_> {
             moved_to: None,
             protected: true,
             moved_by_upstream: false,
+            by_git: false,
             as_merged: false,
             given_away: None,
             yielded: false,
+            is_taken: false,
+            is_suspected: false,
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -232,8 +243,9 @@ async fn compare_lines(
     Ok(())
 }
 
+/// Where the result is the fork's, or what git makes of both sides, there is nothing to count.
 fn is_open(path: &PathFacts) -> bool {
-    path.fork != path.result
+    path.fork != path.result && (!path.by_git || path.protected)
 }
 
 fn sides_of(path: &PathFacts) -> [Option<&TreeEntry>; 4] {

@@ -136,6 +136,11 @@ impl FileConflict {
         for version in self.versions_mut().filter(|version| version.is_file()) {
             version.bytes = contents.get(&version.id).cloned();
         }
+        self.cut();
+    }
+
+    /// Cuts the texts into pieces.
+    pub fn cut(&mut self) {
         let pieces = self.texts().map(|[base, ours, theirs]| cut(base, ours, theirs));
         self.pieces = pieces.filter(|pieces| pieces.len() <= PIECES_CAP).unwrap_or_default();
     }

@@ -189,21 +189,37 @@ pub fn version_for(conflict: &FileConflict, choice: Resolution) -> Option<&FileV
     }
 }
 
-/// Returns whether people resolved the conflict in the same way.
+/// Returns whether people resolved the conflict in the same way: every conflicting hunk is as they committed it, wherever the
+/// text comes from. A whole version of one side replaces the file, and is compared with the committed file.
 pub fn agrees(
     conflict: &FileConflict,
     scored: &ScoredConflict,
     human: &HumanResolution,
     outcome: &ResolvedContent,
 ) -> bool {
-    let is_known = scored.known.as_ref().is_some_and(|known| known.content == *outcome);
     match outcome {
         ResolvedContent::Whole(choice) => human.agree_with_choice(conflict, *choice),
-        ResolvedContent::Text(text) if is_known => human.agree_with_text(text),
-        ResolvedContent::Text(_) => {
+        ResolvedContent::Text(text) => {
             let answers: Vec<&[u8]> = best_texts(scored).collect();
-            human.agree_with_hunks(conflict, &answers)
+            // The hunks of such a text are known, and need not be located in it.
+            let is_by_hunks = join(&conflict.pieces, answers.iter().copied()) == *text;
+            match is_by_hunks {
+                true => human.agree_with_hunks(conflict, &answers),
+                false => human.agree_with_file(conflict, text),
+            }
         }
+    }
+}
+
+/// Returns whether people committed the outcome as the whole file, edits outside of the conflict among it.
+pub fn is_committed_file(
+    conflict: &FileConflict,
+    human: &HumanResolution,
+    outcome: &ResolvedContent,
+) -> bool {
+    match outcome {
+        ResolvedContent::Whole(choice) => human.agree_with_choice(conflict, *choice),
+        ResolvedContent::Text(text) => human.agree_with_text(text),
     }
 }
 

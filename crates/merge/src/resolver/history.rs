@@ -1,8 +1,10 @@
 //! All merges of a fork: learned once, saved by the caller, updated when new merges are found.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use host::file::FileError;
 use host::git::{GitError, LineageRange, PastMerge, SealedRepo};
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
@@ -51,10 +53,29 @@ pub async fn learn(
     repo: &SealedRepo,
     range: LineageRange<'_>,
     learned: &mut Learned,
-    mut watch: impl FnMut(MergesRead, &Learned),
+    watch: impl FnMut(MergesRead, &Learned),
 ) -> Result<(), GitError> {
     let all = repo.past_merges(range, usize::MAX).await?;
-    if !learned.is_of(&all) {
+    learn_from(repo, &all, learned, watch).await
+}
+
+/// Learns from all merges of branches into a line of history, such as those of pull requests, that were not read yet.
+pub async fn learn_branches(
+    repo: &SealedRepo,
+    tip: &Sha,
+    learned: &mut Learned,
+) -> Result<(), GitError> {
+    let all = repo.branch_merges(tip).await?;
+    learn_from(repo, &all, learned, |_, _| {}).await
+}
+
+async fn learn_from(
+    repo: &SealedRepo,
+    all: &[PastMerge],
+    learned: &mut Learned,
+    mut watch: impl FnMut(MergesRead, &Learned),
+) -> Result<(), GitError> {
+    if !learned.is_of(all) {
         *learned = Learned::fresh();
     }
     let seen: BTreeSet<Sha> = learned.seen.iter().cloned().collect();
@@ -154,11 +175,26 @@ impl Learned {
     }
 }
 
+/// Loads what was learned. A file that cannot be read is discarded: everything is learned again.
+pub fn load_learned(file: &Path) -> Option<Learned> {
+    std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok())
+}
+
+/// Saves what was learned, for the next merge.
+pub fn save_learned(file: &Path, learned: &Learned) -> Result<(), FileError> {
+    if let Some(folder) = file.parent() {
+        // The write says what is wrong with the folder.
+        std::fs::create_dir_all(folder).ok();
+    }
+    let text = serde_json::to_vec(learned).unwrap_or_default();
+    host::file::write_atomic(file, &text, 0o600)
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-const SHAPE: u32 = 6;
+const SHAPE: u32 = 7;
 
 /// Identifies strategies and table: other versions may answer differently.
 fn maker() -> String {

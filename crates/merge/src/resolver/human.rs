@@ -33,6 +33,11 @@ impl HumanResolution {
             Some(_) if is(&conflict.base) => Resolution::Base,
             Some(_) => Resolution::Other,
         };
+        Self::again(conflict, choice, bytes)
+    }
+
+    /// Resolution with this choice and content.
+    pub fn again(conflict: &FileConflict, choice: Resolution, bytes: Option<Vec<u8>>) -> Self {
         let count = super::hunk::hunks(&conflict.pieces).count();
         let hunks = match &bytes {
             Some(bytes) if is_text(bytes) => human_answers(&conflict.pieces, bytes),
@@ -63,7 +68,23 @@ impl HumanResolution {
         bytes_of(side).is_some_and(|bytes| self.agree_with_text(bytes))
     }
 
-    /// Returns whether people committed this text, ignoring whitespace.
+    /// Returns whether people resolved the conflict as this text of the file does, wherever the text comes from: each conflicting
+    /// hunk is as people committed it. A text that is not git's merge outside of the hunks must be the committed file.
+    /// Whitespace does not count.
+    pub fn agree_with_file(&self, conflict: &FileConflict, text: &[u8]) -> bool {
+        if self.agree_with_text(text) {
+            return true;
+        }
+        let given: Option<Vec<Vec<u8>>> =
+            human_answers(&conflict.pieces, text).into_iter().collect();
+        let Some(given) = given.filter(|given| !given.is_empty()) else { return false };
+        let answers: Vec<&[u8]> = given.iter().map(Vec::as_slice).collect();
+        let is_merge_elsewhere =
+            bare(&join(&conflict.pieces, answers.iter().copied())) == bare(text);
+        is_merge_elsewhere && self.agree_with_hunks(conflict, &answers)
+    }
+
+    /// Returns whether people committed this text as the whole file, ignoring whitespace.
     pub fn agree_with_text(&self, text: &[u8]) -> bool {
         self.bytes.as_ref().is_some_and(|bytes| bare(bytes) == bare(text))
     }
@@ -130,4 +151,68 @@ fn contexts(len: usize) -> impl Iterator<Item = usize> {
 fn find(file: &[&[u8]], wanted: &[&[u8]], from: usize) -> Option<usize> {
     let rest = file.get(from..)?;
     rest.windows(wanted.len()).position(|window| window == wanted).map(|at| at + from)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::id::Sha;
+
+    use super::*;
+    use crate::clean::ConflictKind;
+    use crate::path::TreePath;
+
+    /// Lines of context that no hunk touches.
+    const TOP: &str = "one\ntwo\nthree\nfour\n";
+    const END: &str = "six\nseven\neight\nnine\n";
+
+    fn file(middle: &str) -> String {
+        format!("{TOP}{middle}\n{END}")
+    }
+
+    fn conflict() -> FileConflict {
+        let version = |digit: &str, middle: &str| {
+            Some(FileVersion {
+                mode: 0o100_644,
+                id: Sha::parse(&digit.repeat(40)).unwrap(),
+                bytes: Some(file(middle).into_bytes()),
+            })
+        };
+        let mut conflict = FileConflict {
+            path: TreePath::new("f"),
+            kind: ConflictKind::Content,
+            base: version("a", "base"),
+            ours: version("b", "ours"),
+            theirs: version("c", "theirs"),
+            pieces: Vec::new(),
+        };
+        conflict.cut();
+        conflict
+    }
+
+    /// Returns whether a text counts as people's resolution, and whether it is the file that they committed.
+    fn is_agreed(people: &str, text: &str) -> (bool, bool) {
+        let conflict = conflict();
+        let bytes = Some(people.as_bytes().to_vec());
+        let human = HumanResolution::again(&conflict, Resolution::Other, bytes);
+        let text = text.as_bytes();
+        (human.agree_with_file(&conflict, text), human.agree_with_text(text))
+    }
+
+    #[test]
+    fn a_text_agrees_if_each_hunk_is_as_people_committed_it() {
+        let both = file("ours\ntheirs");
+        assert_eq!(is_agreed(&both, &both), (true, true));
+        let edited = both.replace("nine", "nine and a half");
+        assert_eq!(is_agreed(&edited, &both), (true, false), "people edited another place too");
+        assert_eq!(is_agreed(&both, &file("ours")), (false, false));
+        assert_eq!(is_agreed(&edited, &file("ours")), (false, false));
+    }
+
+    #[test]
+    fn a_text_with_edits_of_its_own_elsewhere_must_be_the_committed_file() {
+        let both = file("ours\ntheirs");
+        let edited = both.replace("nine", "nine and a half");
+        assert_eq!(is_agreed(&both, &edited), (false, false), "people did not make that edit");
+        assert_eq!(is_agreed(&edited, &edited), (true, true));
+    }
 }

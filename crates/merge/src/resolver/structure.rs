@@ -12,7 +12,7 @@ use super::analysis::analyze_hunk;
 use super::answer_class::{AnswerClass, ResolveStrategy};
 use super::conflict::FileConflict;
 use super::gate;
-use super::human::{HumanResolution, human_answers};
+use super::human::HumanResolution;
 use super::hunk::{hunks, join};
 use super::record::{Lesson, PrecisionRecord};
 use super::replay::observe_merge;
@@ -170,24 +170,11 @@ impl StructureRecord {
                     lessons.push(Lesson {
                         answer_class: answer_class_of(conflict, &text),
                         path: conflict.path.to_string(),
-                        agreed: agrees(conflict, human, &text),
+                        agreed: human.agree_with_file(conflict, &text),
                     });
                 }
             }
             self.record.learn(Table::shipped(), &lessons);
         }
     }
-}
-
-/// Returns whether people committed the same file, or the same text for each hunk.
-pub fn agrees(conflict: &FileConflict, human: &HumanResolution, text: &[u8]) -> bool {
-    if human.agree_with_text(text) {
-        return true;
-    }
-    let given = human_answers(&conflict.pieces, text);
-    let same = |(given, human): (&Option<Vec<u8>>, &Option<Vec<u8>>)| match (given, human) {
-        (Some(given), Some(human)) => bare(given) == bare(human),
-        _ => false,
-    };
-    !given.is_empty() && given.iter().zip(&human.hunks).all(same)
 }

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use test_parser::{Condition, Test, TestName};
+use test_parser::{Condition, Test, TestName, TestState};
 
 use super::{TestAccount, TestFinding, TestsByPath};
 use crate::path::TreePath;
+
+/// Tests that a merge may put under a condition of other tests without losing them.
+const FEW_CONDITIONAL: usize = 8;
 
 /// A test in each of the trees that have it.
 #[derive(Clone, Copy)]
@@ -25,6 +28,13 @@ pub fn missing_tests(
 ) -> TestAccount {
     let mut account = TestAccount::default();
     let mut moved = moved_tests(ours, theirs, result);
+    let mut conditional = Vec::new();
+    let mut stand_ins = BTreeSet::new();
+    let usual: BTreeSet<&Condition> = [ours, theirs]
+        .into_iter()
+        .flat_map(|tree| tree.values().flat_map(BTreeMap::values))
+        .flat_map(|test| &test.conditions)
+        .collect();
     for (path, name) in names(ours).chain(names(theirs)).collect::<BTreeSet<_>>() {
         let versions = Versions {
             base: test_at(base, path, name),
@@ -33,14 +43,22 @@ pub fn missing_tests(
         };
         let here = test_at(result, path, name);
         let Some(now) = here.or_else(|| take_moved(&mut moved, name)) else {
-            if let Some(side) = versions.wanted_by() {
-                account.missing.push(finding(path, name, side.to_owned()));
+            let Some(side) = versions.wanted_by() else { continue };
+            let sides = [versions.ours.map(|_| ours), versions.theirs.map(|_| theirs)];
+            let known: Vec<&TestsByPath> = sides.into_iter().flatten().chain([base]).collect();
+            match versions.renamed(path, result, &known, &mut stand_ins) {
+                Some(new) => {
+                    account.weakened.push(finding(path, name, format!("{side}, now called {new}")));
+                }
+                None => account.missing.push(finding(path, name, side.to_owned())),
             }
             continue;
         };
         if let Some(condition) = versions.new_condition(now) {
             let found = finding(path, name, condition.to_string());
             match condition {
+                Condition::When(_) if usual.contains(condition) => conditional.push(found),
+                // Whoever makes a condition up can make up one that never holds.
                 Condition::Never(_) | Condition::When(_) => account.skipped.push(found),
                 // It still runs, and people mark tests so for good reasons.
                 Condition::MayFail => account.weakened.push(found),
@@ -48,6 +66,10 @@ pub fn missing_tests(
         }
         account.weakened.extend(versions.weakness(now).map(|note| finding(path, name, note)));
     }
+    // A fork for other hardware puts upstream's tests under the conditions of its own. Many at once take a suite away.
+    let is_few = conditional.len() <= FEW_CONDITIONAL;
+    let list = if is_few { &mut account.weakened } else { &mut account.skipped };
+    list.append(&mut conditional);
     account
 }
 
@@ -96,6 +118,32 @@ impl Versions<'_> {
             (None, None, Some(_)) => Some("of upstream"),
             (Some(_), _, _) | (None, None, None) => None,
         }
+    }
+
+    /// Name of a test of the result that stands for this one: in the same file, with the same assertions, of about the same
+    /// size, running, and unknown to the sides that have this one. Both sides may have given a test a new name. Each test of
+    /// the result stands for one.
+    fn renamed<'r>(
+        &self,
+        path: &'r TreePath,
+        result: &'r TestsByPath,
+        known: &[&TestsByPath],
+        used: &mut BTreeSet<(&'r TreePath, &'r TestName)>,
+    ) -> Option<&'r TestName> {
+        let old = self.theirs.or(self.ours).filter(|old| !old.assertions.is_empty())?;
+        let is_alike = |new: &Test| {
+            new.assertions == old.assertions
+                && new.state() == TestState::Active
+                && new.tokens.abs_diff(old.tokens) * 10 <= old.tokens
+        };
+        let is_new = |name: &TestName| known.iter().all(|tree| test_at(tree, path, name).is_none());
+        let found = result
+            .get(path)?
+            .iter()
+            .find(|(name, test)| is_alike(test) && is_new(name) && !used.contains(&(path, *name)));
+        let (name, _) = found?;
+        used.insert((path, name));
+        Some(name)
     }
 
     /// A condition of the result that no side brings, unless a side has the test skipped anyway.
@@ -225,6 +273,22 @@ mod tests {
     }
 
     #[test]
+    fn a_test_that_both_sides_gave_a_new_name_is_named_and_not_missing() {
+        let named = |name: &str| A.replace("a()", &format!("{name}()"));
+        let (ours, theirs) = (named("kilo"), named("upstream_name"));
+        check([A, &ours, &theirs, &ours], [&[], &[], &["upstream_name"]]);
+        check([A, &ours, &theirs, ""], [&["kilo", "upstream_name"], &[], &[]]);
+        let off = format!("#[ignore] {ours}");
+        check([A, &off, &theirs, &off], [&["upstream_name"], &[], &[]]);
+        let other = ours.replace("assert!(x)", "assert!(y)");
+        check([A, &other, &theirs, &other], [&["upstream_name"], &[], &[]]);
+        let long = ours.replace("assert!(x);", "one(); two(); three(); assert!(x);");
+        check([A, &long, &theirs, &long], [&["upstream_name"], &[], &[]]);
+        let two = format!("{theirs}{}", named("second"));
+        check([A, &ours, &two, &ours], [&["upstream_name"], &[], &["second"]]);
+    }
+
+    #[test]
     fn a_test_that_stops_to_run_is_named_unless_a_side_stopped_it() {
         let off = "#[test] #[ignore] fn a() { assert!(x); } ";
         check([A, A, A, off], [&[], &["a"], &[]]);
@@ -234,7 +298,39 @@ mod tests {
         check(["", A, "", off], [&[], &["a"], &[]]);
         let never = "#[test] #[cfg(feature = \"never\")] fn a() { assert!(x); } ";
         check([A, A, A, never], [&[], &["a"], &[]]);
+        let other = never.replace("a()", "other()");
+        let (ours, result) = (format!("{A}{other}"), format!("{never}{other}"));
+        check([A, &ours, A, &result], [&[], &[], &["a"]]);
         check([never, never, never, never], [&[], &[], &[]]);
+    }
+
+    #[test]
+    fn a_few_tests_under_a_condition_of_others_are_weaker_and_many_are_lost() {
+        let tests = |count: usize, line: &str| -> String {
+            (0..count).map(|at| format!("{line}def test_{at}(): assert x\n")).collect()
+        };
+        let hpu = "@pytest.mark.skipif(is_hpu(), reason=\"no\")\n";
+        // The fork has a test of its own under the condition that `own` is.
+        let account_of = |count: usize, line: &str, own: &str| {
+            let tree_of = |text: &str| tree("test_a.py", Some(text));
+            let own = format!("{own}def test_own(): assert y\n");
+            let (before, after) = (tests(count, ""), tests(count, line));
+            let (ours, result) = (format!("{before}{own}"), format!("{after}{own}"));
+            let [base, ours, theirs, result] =
+                [&before, &ours, &before, &result].map(|text| tree_of(text));
+            missing_tests(&base, &ours, &theirs, &result)
+        };
+        let account = |count: usize, line: &str| account_of(count, line, line);
+        let few = account(FEW_CONDITIONAL, hpu);
+        assert!(!few.is_lost() && few.weakened.len() == FEW_CONDITIONAL, "{few:?}");
+        assert!(account(FEW_CONDITIONAL + 1, hpu).is_lost());
+        let made_up = account_of(1, "@pytest.mark.skipif(os.sep != \"|\", reason=\"no\")\n", hpu);
+        assert!(made_up.is_lost(), "{made_up:?}");
+        for never in
+            ["@pytest.mark.skipif(True, reason=\"x\")\n", "@unittest.skipUnless(False, \"x\")\n"]
+        {
+            assert!(account(1, never).is_lost(), "{never}");
+        }
     }
 
     #[test]

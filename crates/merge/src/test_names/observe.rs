@@ -8,7 +8,7 @@ use test_parser::{ParsedTests, Tests, is_source, parse_tests};
 
 use super::compare::missing_tests;
 use super::{TestAccount, TestsByPath};
-use crate::entry::{ChangeLists, MergeChanges, is_file, new_entry, old_entry};
+use crate::entry::{ChangeLists, GoneFolders, MergeChanges, is_file, new_entry, old_entry};
 use crate::path::TreePath;
 
 /// Files whose contents are in memory at once.
@@ -25,7 +25,9 @@ struct Entries {
 
 /// Accounts for the tests of both sides. Files that are merged by taking the only side that changed them are not read.
 pub async fn observe(changes: &MergeChanges<'_>) -> Result<TestAccount, GitError> {
-    let open = open_files(changes.lists().await?);
+    let (lists, gone) = tokio::try_join!(changes.lists(), changes.gone_folders())?;
+    let mut open = open_files(lists);
+    open.retain(|entries| !entries.stays_away_with_folder(gone));
     let mut trees: [TestsByPath; 4] = Default::default();
     let mut unread = Vec::new();
     for chunk in open.chunks(CHUNK) {
@@ -69,6 +71,12 @@ impl Entries {
             || (theirs == base && result == ours)
             || (ours == theirs && result == ours)
             || (base.is_some() && ours.is_none() && result.is_none())
+    }
+
+    /// True if upstream adds the file to a folder that the fork took away, and it stays away with it.
+    fn stays_away_with_folder(&self, gone: &GoneFolders) -> bool {
+        let [_, ours, _, result] = &self.trees;
+        ours.is_none() && result.is_none() && gone.of(&self.path).is_some()
     }
 
     fn files(&self) -> impl Iterator<Item = &Sha> {

@@ -207,3 +207,36 @@ async fn taking_the_forks_side_of_most_conflicts_drops_upstream() {
         ["upstream's side of 9 of 9 files in conflict is dropped (f0, f1, f2 and 6 more)"]
     );
 }
+
+#[tokio::test]
+async fn a_new_file_in_a_folder_that_the_fork_deleted_may_stay_away() {
+    let world = World::new(&[("shots/a.png", "a\n"), ("shots/b.png", "b\n"), ("kept/a", "a\n")]);
+    world.remove(FORK, "shots/a.png");
+    world.remove(FORK, "shots/b.png");
+    world.remove(FORK, "kept/a");
+    world.write(FORK, "kept/own", "own\n");
+    for number in 0..40 {
+        world.write(UPSTREAM, &format!("shots/new{number}.png"), format!("{number}\n"));
+    }
+    let away: Vec<String> = (0..40).map(|number| format!("shots/new{number}.png")).collect();
+    let away: Vec<(&str, Option<&str>)> = away.iter().map(|name| (name.as_str(), None)).collect();
+    let account = by_hand(&world, &away).await;
+    assert!(judge_account(&account).upstream_dropped.is_empty(), "{account:?}");
+    let change = &account.upstream.changes[0];
+    let reason = change.reason.as_ref().map(|reason| reason.text.as_str());
+    assert_eq!(change.status, SideStatus::DroppedByRule);
+    assert_eq!(reason, Some("the fork deleted the folder shots"));
+}
+
+#[tokio::test]
+async fn a_new_file_in_a_folder_that_the_fork_only_changed_is_dropped() {
+    let world = World::new(&[("kept/a", "a\n"), ("kept/b", "b\n")]);
+    world.remove(FORK, "kept/a");
+    let names: Vec<String> = (0..40).map(|number| format!("kept/new{number}")).collect();
+    for name in &names {
+        world.write(UPSTREAM, name, format!("{name}\n"));
+    }
+    let away: Vec<(&str, Option<&str>)> = names.iter().map(|name| (name.as_str(), None)).collect();
+    let account = by_hand(&world, &away).await;
+    assert!(!judge_account(&account).upstream_dropped.is_empty(), "{account:?}");
+}

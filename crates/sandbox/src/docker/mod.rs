@@ -3,8 +3,10 @@
 mod create;
 mod engine;
 mod image;
+mod link;
 mod sweep;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::Docker as Client;
@@ -30,6 +32,7 @@ use crate::spec::{BoxSpec, Root};
 use create::EngineSettings;
 pub use engine::{Engine, EngineFacts, EngineFlavour};
 pub use image::{ContextFile, ImageBuild};
+use link::{GuestEnd, GuestSocket};
 pub use sweep::{SweptContainer, sweep};
 
 /// Longest wait for an answer of the engine. A hung engine must not hang the deadline.
@@ -104,6 +107,8 @@ impl Backend for Docker {
             });
         };
         boxdir::prepare(spec, BackendKind::Docker)?;
+        let link =
+            GuestSocket::bind(spec).map_err(SandboxError::io("make the link to the guest"))?;
         let now = host::clock::boottime().as_secs();
         let labels = create::labels(spec, now, host::proc::boot_id());
         let body = create::create_body(spec, image, labels, &self.settings(spec)?);
@@ -115,7 +120,7 @@ impl Backend for Docker {
             }
             Err(error) => return Err(error),
         };
-        let control = DockerBox { client: self.client.clone(), id };
+        let control = DockerBox { client: self.client.clone(), id, link: Arc::new(link) };
         match control.attach_and_start().await {
             Ok(output) => {
                 let exit = Box::pin(control.clone().exit());
@@ -134,6 +139,7 @@ impl Backend for Docker {
 pub struct DockerBox {
     client: Client,
     id: String,
+    link: Arc<GuestSocket>,
 }
 
 impl DockerBox {
@@ -174,7 +180,16 @@ impl DockerBox {
             }
             // Podman does not tell of it on every machine, so the guest looks for itself.
             _ if state.exit_code == Some(guest::EXIT_OUT_OF_MEMORY.into()) => BoxExit::OutOfMemory,
-            _ => BoxExit::Exited(i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1)),
+            _ => {
+                let code = i32::try_from(state.exit_code.unwrap_or(-1)).unwrap_or(-1);
+                match self.link.observe_end() {
+                    GuestEnd::Said | GuestEnd::Unknown => BoxExit::Exited(code),
+                    // The agent cannot kill the guest, which is the first process of its namespace.
+                    GuestEnd::Silent => BoxExit::KilledOutside(format!(
+                        "the box was killed from outside (the engine reports status {code})"
+                    )),
+                }
+            }
         }
     }
 

@@ -121,6 +121,29 @@ fn list<S: ExitStatus>(ui: &Ui) -> Result<(), Failure<S>> {
     Ok(())
 }
 
+/// Settings that are not the default and where they come from, for `--verbose`. A file that cannot be read is reported by the
+/// command itself.
+pub(crate) fn trace_settings() -> Vec<String> {
+    let Ok(path) = path_of_user() else { return Vec::new() };
+    let text = read(&path).unwrap_or_default();
+    let parsed = (parse(&path, &text, |_| None), parse(&path, &text, host::env::var));
+    let (Ok(file), Ok(config)) = parsed else { return Vec::new() };
+    let rows = KEYS.iter().flat_map(|key| rows_of(key, &file, &config));
+    let rows = rows.filter(|row| row.origin != Origin::Default);
+    let shown = |row: SettingRow| {
+        let origin = match row.origin {
+            Origin::Environment => row.variable.unwrap_or_default().to_owned(),
+            Origin::File | Origin::Default => path.display().to_string(),
+        };
+        format!("setting {} = {}  # {origin}", row.key, row.value.unwrap_or_default())
+    };
+    let is_set = |name: &&&str| host::env::var(name).is_some_and(|value| !value.is_empty());
+    let others = [FORGE_TOKEN_VARIABLE].into_iter().chain(host::web_proxy::VARIABLES);
+    let others: Vec<&str> = others.collect();
+    let others = others.iter().filter(is_set).map(|name| format!("setting {name} is set"));
+    rows.map(shown).chain(others).collect()
+}
+
 /// One row for a key, or one for each name of the user.
 fn rows_of(key: &'static Key, file: &Config, config: &Config) -> Vec<SettingRow> {
     let row = |path: Vec<String>, shown: String| {

@@ -1,6 +1,6 @@
 //! Changes of the configuration file. Comments and order stay as the user wrote them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
@@ -16,7 +16,7 @@ pub enum EditError {
     #[error("{name} cannot be '{value}': {rule}")]
     Value { name: String, value: String, rule: String },
     #[error("{path}: {reason}", path = path.display())]
-    Malformed { path: std::path::PathBuf, reason: String },
+    Malformed { path: PathBuf, reason: String },
     #[error(transparent)]
     Write(#[from] host::file::FileError),
 }
@@ -26,22 +26,46 @@ pub fn set_values(
     program: &'static str,
     changes: &[(&str, Option<&str>)],
 ) -> Result<bool, EditError> {
-    let path = path_of_user()?;
-    let before = read(&path)?;
-    let mut after = before.clone();
-    for (name, value) in changes {
-        after = edit(program, &path, &after, name, *value)?;
+    ConfigEdit::prepare(program, changes)?.write()
+}
+
+/// A change of the user's file that is checked and not yet written.
+#[derive(Debug)]
+pub(crate) struct ConfigEdit {
+    pub(crate) path: PathBuf,
+    before: String,
+    after: String,
+    /// The configuration that the changed file gives, without variables.
+    pub(crate) config: Config,
+}
+
+impl ConfigEdit {
+    pub(crate) fn prepare(
+        program: &'static str,
+        changes: &[(&str, Option<&str>)],
+    ) -> Result<Self, EditError> {
+        let path = path_of_user()?;
+        let before = read(&path)?;
+        let mut after = before.clone();
+        for (name, value) in changes {
+            after = edit(program, &path, &after, name, *value)?;
+        }
+        // The whole file has to be good, also where it was wrong before.
+        let config = parse(&path, &after, |_| None)?;
+        Ok(Self { path, before, after, config })
     }
-    if after == before {
-        return Ok(false);
+
+    /// Writes the file, and returns whether it changed.
+    pub(crate) fn write(&self) -> Result<bool, EditError> {
+        if self.after == self.before {
+            return Ok(false);
+        }
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder).map_err(host::file::FileError::io("create", folder))?;
+        }
+        host::file::write_atomic(&self.path, self.after.as_bytes(), 0o600)?;
+        Ok(true)
     }
-    // The whole file has to be good, also where it was wrong before.
-    parse(&path, &after, |_| None)?;
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(host::file::FileError::io("create", folder))?;
-    }
-    host::file::write_atomic(&path, after.as_bytes(), 0o600)?;
-    Ok(true)
 }
 
 /// The path of a key that the user typed, and the key.

@@ -53,6 +53,13 @@ pub const KEYS: &[Key] = &[
     text("agents.NAME.key_file", "File with the model's key: mode 0600, or a pipe"),
     text("agents.NAME.key_command", "Command line that prints the model's key"),
     Key {
+        default: "false",
+        ..switch(
+            "agents.NAME.login",
+            "Use the login of the agent's own program instead of a key; its token stays outside the box",
+        )
+    },
+    Key {
         default: "the price list",
         ..text("agents.NAME.price", "Dollars for a million tokens: \"IN,OUT\"")
     },
@@ -67,8 +74,11 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         variable: Some("BOTTLEWORKS_SILENCE"),
-        default: "180",
-        ..whole("limits.silence_secs", "Seconds of silence after which forklift ends an agent")
+        default: "180, 600",
+        ..whole(
+            "limits.silence_secs",
+            "Seconds of silence after which forklift (180) and wf (600) end an agent",
+        )
     },
     Key { default: "4096", ..whole("limits.memory_mb", "Memory of a box, in MiB") },
     Key { default: "8192", ..whole("limits.disk_mb", "Disk space of a workspace, in MiB") },
@@ -81,12 +91,12 @@ pub const KEYS: &[Key] = &[
         kind: ValueKind::Number,
         ..text(
             "limits.max_usd",
-            "Dollars after which an agent of forklift gets no more from its model",
+            "Dollars after which an agent of forklift or wf gets no more from its model",
         )
     },
     whole(
         "limits.max_tokens",
-        "Tokens after which an agent of forklift gets no more from its model",
+        "Tokens after which an agent of forklift or wf gets no more from its model",
     ),
     Key {
         variable: Some("BOTTLEWORKS_NOTIFY_COMMAND"),
@@ -114,6 +124,19 @@ pub const KEYS: &[Key] = &[
         ..switch(
             "identity.agent_trailer",
             "Name the agent with Co-authored-by in published commits",
+        )
+    },
+    Key {
+        variable: Some("BOTTLEWORKS_REMOTE_ORIGIN"),
+        default: "origin",
+        ..text("remotes.origin", "The remote of your fork, for forklift")
+    },
+    Key {
+        variable: Some("BOTTLEWORKS_REMOTE_UPSTREAM"),
+        default: "upstream",
+        ..text(
+            "remotes.upstream",
+            "The remote of the project that it was forked from, for forklift",
         )
     },
 ];
@@ -222,6 +245,7 @@ mod tests {
         for key in KEYS {
             let value = match key.kind {
                 ValueKind::Text if key.name.ends_with(".provider") => "claude".into(),
+                ValueKind::Text if key.name.starts_with("remotes.") => "other".into(),
                 ValueKind::Text => "1,1".into(),
                 ValueKind::Whole => 1.into(),
                 ValueKind::Number => 1.0.into(),

@@ -16,15 +16,18 @@ mod token;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use egress::model_route::Price;
+use egress::model_route::{Price, Upstream, WireApi};
 use engine::agent_plan::{AgentOptions, KeyLocation};
 use host::dirs::Dirs;
+use model::id::RemoteName;
 use sandbox::spec::{BoxLimits, MIB};
 use serde::{Deserialize, Serialize};
 
 use crate::agent_settings::parse_price;
 
+pub(crate) use command::trace_settings;
 pub use command::{ConfigCommand, SharedConfigCommand, cmd_config, cmd_shared_config};
+pub(crate) use edit::ConfigEdit;
 pub use edit::set_values;
 pub use key::{KEYS, Key};
 pub use token::{FORGE_TOKEN_VARIABLE, SecretError};
@@ -46,6 +49,7 @@ pub struct Config {
     pub limits: LimitsEntry,
     pub notify: NotifyEntry,
     pub identity: IdentityEntry,
+    pub remotes: RemotesEntry,
 }
 
 /// An agent by name.
@@ -61,6 +65,7 @@ pub struct AgentEntry {
     pub key_env: Option<String>,
     pub key_file: Option<PathBuf>,
     pub key_command: Option<String>,
+    pub login: Option<bool>,
     pub price: Option<String>,
 }
 
@@ -103,6 +108,14 @@ pub struct IdentityEntry {
     pub agent_trailer: Option<bool>,
 }
 
+/// Names of the remotes of a fork.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RemotesEntry {
+    pub origin: Option<RemoteName>,
+    pub upstream: Option<RemoteName>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigFileError {
     #[error(transparent)]
@@ -131,6 +144,7 @@ impl Config {
         let provider = agent::Provider::parse(entry.provider.as_deref().unwrap_or(name))?;
         let mut options = AgentOptions::new(provider);
         options.key = entry.key();
+        options.login = entry.login.unwrap_or(false);
         options.price = entry.price();
         options.model = entry.model.or_else(|| self.model.clone());
         options.variant = entry.variant;
@@ -138,6 +152,18 @@ impl Config {
         options.url = entry.url;
         options.wire = entry.wire;
         Ok(options)
+    }
+
+    /// Checks the name of an agent: one of `agents`, or a provider.
+    fn check_agent(&self, name: &str) -> Result<(), String> {
+        if self.agents.contains_key(name) || agent::Provider::parse(name).is_ok() {
+            return Ok(());
+        }
+        let providers = agent::Provider::ALL.into_iter().filter(|it| it.program().is_some());
+        let providers = providers.map(|it| it.name().to_owned());
+        let providers = providers.filter(|it| !self.agents.contains_key(it));
+        let known: Vec<String> = self.agents.keys().cloned().chain(providers).collect();
+        Err(format!("there is no agent {name:?}; choose one of: {}", known.join(", ")))
     }
 
     /// Limits of a box, as far as the user set them.
@@ -204,6 +230,9 @@ fn parse(
         let wrong =
             |rule: String| ConfigFileError::Variable { variable, value: value.clone(), rule };
         insert(&mut table, key.name, key.kind.parse(&value).map_err(wrong)?);
+        if key.name == "agent" {
+            config.check_agent(&value).map_err(wrong)?;
+        }
         is_changed = true;
     }
     if !is_changed {
@@ -217,18 +246,38 @@ fn check(path: &Path, config: &Config) -> Result<(), ConfigFileError> {
     let wrong = |key: String, rule: &str| {
         Err(ConfigFileError::Value { path: path.to_path_buf(), key, rule: rule.to_owned() })
     };
+    if let Some(Err(rule)) = config.agent.as_deref().map(|name| config.check_agent(name)) {
+        return wrong("agent".to_owned(), &rule);
+    }
     for (name, entry) in &config.agents {
         let at = |key: &str| format!("agents.{name}.{key}");
         let provider = entry.provider.as_deref().unwrap_or(name);
+        if entry.provider.is_none() && agent::Provider::parse(name).is_err() {
+            let rule = "a name of your own needs it first: opencode, codex, claude or pi";
+            return wrong(at("provider"), rule);
+        }
         if let Err(error) = agent::Provider::parse(provider) {
             return wrong(at("provider"), &error.to_string());
+        }
+        if let Some(Err(error)) = entry.url.as_deref().map(Upstream::parse) {
+            return wrong(at("url"), &error.to_string());
+        }
+        if entry.wire.as_deref().is_some_and(|wire| WireApi::parse(wire).is_none()) {
+            return wrong(at("wire"), "use messages, chat or responses");
         }
         if entry.price.as_deref().is_some_and(|price| parse_price(price).is_none()) {
             return wrong(at("price"), "give dollars for a million tokens as \"IN,OUT\"");
         }
         let keys = [entry.key_env.is_some(), entry.key_file.is_some(), entry.key_command.is_some()];
-        if keys.into_iter().filter(|is_set| *is_set).count() > 1 {
+        let count = keys.into_iter().filter(|is_set| *is_set).count();
+        if count > 1 {
             return wrong(at("key_*"), "name one of key_env, key_file and key_command");
+        }
+        if entry.login == Some(true) && (count > 0 || entry.url.is_some()) {
+            return wrong(
+                at("login"),
+                "a login stands instead of a key, and goes to the vendor's own server",
+            );
         }
     }
     for (host, entry) in &config.forges {
@@ -296,7 +345,7 @@ mod tests {
         refuse(
             "# mine\nagnet = 'claude'\n",
             "/c.toml: line 2: unknown field `agnet`, expected one of `agent`, `model`, `agents`, `forges`, `limits`, \
-             `notify`, `identity`",
+             `notify`, `identity`, `remotes`",
         );
         refuse(
             "[limits]\ntimeout_secs = 'long'\n",
@@ -304,8 +353,7 @@ mod tests {
         );
         refuse(
             "[agents.local]\nmodel = 'x'\n",
-            "/c.toml: agents.local.provider: there is no agent \"local\"; choose one of: opencode, codex, claude, pi, \
-             command, scripted",
+            "/c.toml: agents.local.provider: a name of your own needs it first: opencode, codex, claude or pi",
         );
         refuse(
             "[agents.claude]\nkey_env = 'A'\nkey_file = '/b'\n",
@@ -314,6 +362,37 @@ mod tests {
         refuse(
             "[agents.claude]\nprice = 'cheap'\n",
             "/c.toml: agents.claude.price: give dollars for a million tokens as \"IN,OUT\"",
+        );
+    }
+
+    #[test]
+    fn an_agent_that_does_not_exist_is_refused_with_those_that_do() {
+        refuse(
+            "agent = 'gpt5'\n[agents.local]\nprovider = 'pi'\nurl = 'http://127.0.0.1:1'\n",
+            "/c.toml: agent: there is no agent \"gpt5\"; choose one of: local, opencode, codex, claude, pi",
+        );
+        let error = parse_text("", &[("BOTTLEWORKS_PROVIDER", "gpt5")]).expect_err("refused");
+        assert_eq!(
+            error,
+            "BOTTLEWORKS_PROVIDER cannot be 'gpt5': there is no agent \"gpt5\"; choose one of: opencode, codex, \
+             claude, pi"
+        );
+        for known in ["claude", "local"] {
+            let text = format!("agent = '{known}'\n[agents.local]\nprovider = 'pi'\n");
+            assert!(parse_text(&text, &[]).is_ok(), "{known}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_ways_to_talk_are_checked_where_they_are_set() {
+        refuse(
+            "[agents.pi]\nurl = '127.0.0.1:1'\n",
+            "/c.toml: agents.pi.url: \"127.0.0.1:1\" is not the base address of a model server, such as \
+             https://api.example.com",
+        );
+        refuse(
+            "[agents.pi]\nwire = 'smoke'\n",
+            "/c.toml: agents.pi.wire: use messages, chat or responses",
         );
     }
 

@@ -138,7 +138,18 @@ fn mark_condition(text: &str) -> Option<Condition> {
         .filter(|word| !word.is_empty())
         .collect();
     let has = |name: &str| all.contains(&name);
-    if ["skipif", "skipIf", "skipUnless"].iter().any(|name| has(name)) {
+    let follows = |name: &str, values: &[&str]| {
+        let at = all.iter().position(|word| *word == name);
+        let next = at.and_then(|at| all.get(at + 1));
+        next.is_some_and(|next| values.contains(next))
+    };
+    let (yes, no) = (["True", "1", "condition"], ["False", "0", "None"]);
+    let is_named = follows("condition", &yes[..2]) || !has("condition");
+    let is_constant =
+        ["skipif", "skipIf"].iter().any(|name| follows(name, &yes)) || follows("skipUnless", &no);
+    if is_constant && is_named {
+        Some(Condition::Never("skip"))
+    } else if ["skipif", "skipIf", "skipUnless"].iter().any(|name| has(name)) {
         Some(Condition::When(text.to_owned()))
     } else if has("skip") {
         Some(Condition::Never("skip"))

@@ -35,7 +35,9 @@ pub use gitlab::{FakeGitlab, GitlabFlavour};
 use page::PageStyle;
 pub use request::ForgeRequest;
 use request::decode;
-pub use world::{FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, Room, World};
+pub use world::{
+    FakeAnswer, FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, Room, World,
+};
 
 /// The token that a new server accepts.
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -280,6 +282,42 @@ impl<F: Flavour> FakeForge<F> {
     /// Adds a review of a pull request, with one remark on a line of a file.
     pub fn add_review(&self, review: FakeReview) {
         self.world().reviews.push(review);
+    }
+
+    /// Reports a check of a commit.
+    pub fn add_check(&self, sha: &str, name: &str, state: &str, log: &str) {
+        let mut world = self.world();
+        let id = world.checks.len() as u64 + 1;
+        let [sha, name, state, log] = [sha, name, state, log].map(str::to_owned);
+        world.checks.push(FakeCheck { id, sha, name, state, log });
+    }
+
+    /// Gives the newest comment with this text a thumbs-up.
+    ///
+    /// # Panics
+    /// When there is no such comment.
+    pub fn add_thumbs_up(&self, words: &str, user: &str) {
+        let mut world = self.world();
+        let found = world.comments.iter().rev().find(|comment| comment.body.contains(words));
+        let id = found.expect("a comment with these words").id;
+        world.thumbs.entry(id).or_default().push(user.to_owned());
+    }
+
+    /// Answers to remarks, oldest first.
+    pub fn answers(&self) -> Vec<FakeAnswer> {
+        self.world().answers.clone()
+    }
+
+    /// Reviews whose thread is resolved, by number from 1.
+    pub fn resolved(&self) -> Vec<u64> {
+        self.world().resolved.iter().copied().collect()
+    }
+
+    /// Removes a user from an organisation.
+    pub fn remove_member(&self, org: &str, user: &str) {
+        if let Some(members) = self.world().orgs.get_mut(org) {
+            members.remove(user);
+        }
     }
 
     /// Makes a user a member of an organisation, which is created if it is missing.

@@ -62,6 +62,45 @@ pub struct FakePull {
     /// True if its branch is in a fork.
     pub from_fork: bool,
     pub author: String,
+    /// True if it is a draft.
+    pub draft: bool,
+    /// True if it conflicts with its base.
+    pub has_conflicts: bool,
+    /// True if its base has commits that it lacks.
+    pub is_behind: bool,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Its assignees.
+    pub assignees: Vec<String>,
+    /// Accounts whose review was asked for.
+    pub reviewers: Vec<String>,
+}
+
+/// A check of a commit, with its log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeCheck {
+    /// Its number, given by the server.
+    pub id: u64,
+    /// The commit.
+    pub sha: String,
+    /// Its name.
+    pub name: String,
+    /// Its state, as Gitea spells it: `pending`, `success` or `failure`.
+    pub state: String,
+    /// Its log.
+    pub log: String,
+}
+
+/// An answer to the remark of a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeAnswer {
+    /// The number of the review.
+    pub review: u64,
+    pub author: String,
+    /// Its text.
+    pub body: String,
+    /// When, as the server writes it.
+    pub created_at: String,
 }
 
 /// A comment.
@@ -123,6 +162,12 @@ pub struct World {
     pub(crate) comments: Vec<FakeComment>,
     pub(crate) reviews: Vec<FakeReview>,
     pub(crate) hooks: Vec<FakeHook>,
+    pub(crate) checks: Vec<FakeCheck>,
+    pub(crate) answers: Vec<FakeAnswer>,
+    /// Reviews whose thread is resolved.
+    pub(crate) resolved: BTreeSet<u64>,
+    /// Accounts with a thumbs-up on each comment.
+    pub(crate) thumbs: BTreeMap<u64, Vec<String>>,
     pub(crate) branches: BTreeMap<String, String>,
     /// The members of each organisation.
     pub(crate) orgs: BTreeMap<String, BTreeSet<String>>,
@@ -142,6 +187,10 @@ impl World {
             comments: Vec::new(),
             reviews: Vec::new(),
             hooks: Vec::new(),
+            checks: Vec::new(),
+            answers: Vec::new(),
+            resolved: BTreeSet::new(),
+            thumbs: BTreeMap::new(),
             branches: BTreeMap::new(),
             orgs: BTreeMap::new(),
         }
@@ -196,6 +245,12 @@ impl World {
             merged: false,
             from_fork: false,
             author: self.login.clone(),
+            draft: false,
+            has_conflicts: false,
+            is_behind: false,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            reviewers: Vec::new(),
         });
         number
     }
@@ -282,6 +337,25 @@ impl World {
         let comment = self.comments.iter_mut().find(own)?;
         body.clone_into(&mut comment.body);
         Some(comment.clone())
+    }
+
+    /// Newest check of each name on a commit.
+    pub(crate) fn checks_of(&self, sha: &str) -> Vec<FakeCheck> {
+        let mut newest: BTreeMap<&str, &FakeCheck> = BTreeMap::new();
+        for check in self.checks.iter().filter(|check| check.sha == sha) {
+            newest.insert(&check.name, check);
+        }
+        newest.into_values().cloned().collect()
+    }
+
+    pub(crate) fn find_check(&self, id: &str) -> Option<&FakeCheck> {
+        self.checks.iter().find(|check| check.id.to_string() == id)
+    }
+
+    /// Answers the remark of a review as the token's account.
+    pub(crate) fn answer(&mut self, review: u64, body: &str) {
+        let (author, created_at) = (self.login.clone(), time::now());
+        self.answers.push(FakeAnswer { review, author, body: body.to_owned(), created_at });
     }
 
     pub(crate) fn comments_on(&self, room: Room, number: u64) -> Vec<FakeComment> {

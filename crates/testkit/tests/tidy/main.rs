@@ -26,6 +26,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("attest", &["model", "host"]),
     ("orchestrator_db", &["model", "host"]),
     ("sidecar", &["model", "host", "forge"]),
+    ("web_base", &["model", "host"]),
     ("engine", &["model", "host", "guest", "agent", "sandbox", "egress", "run_store"]),
     ("shell", &["model", "host", "agent", "sandbox", "egress", "forge", "run_store", "engine"]),
     (
@@ -56,6 +57,7 @@ const MAP: &[(&str, &[&str])] = &[
             "run_store",
             "engine",
             "shell",
+            "web_base",
         ],
     ),
     (
@@ -75,6 +77,7 @@ const MAP: &[(&str, &[&str])] = &[
             "engine",
             "attest",
             "shell",
+            "web_base",
         ],
     ),
     // One program that is all three.

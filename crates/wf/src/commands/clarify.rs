@@ -12,7 +12,7 @@ use super::queue::{find_entry, list_entries, show_entry};
 use super::{App, person};
 use crate::cli::Which;
 use crate::commands::complete::{question_ids, workstream_ids};
-use crate::disk::queue::{QueueEntry, move_entry};
+use crate::disk::queue::{QueueEntry, move_entry, save_entry};
 use crate::disk::{ProjectDirs, Workstream, question};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::gate::update_status;
@@ -217,7 +217,13 @@ async fn ask(
         blocks: Vec::new(),
     };
     let _lock = dirs.lock_global("ask").await?;
-    let question = question::ask(&dirs, &workstream, question, host::clock::now())?;
+    let question = match question::find_same(&workstream.dir, &question)? {
+        Some(asked) => {
+            save_entry(&workstream.dir, &asked)?;
+            asked
+        }
+        None => question::ask(&dirs, &workstream, question, host::clock::now())?,
+    };
     let status = update_status(&mut workstream)?;
     app.ui.line(&format!("Asked {}; {} is {status}", question.id, workstream.meta.id));
     app.ui.document(&question);

@@ -1,17 +1,18 @@
 //! `wf conflicts`: overlaps of a workstream with others, and forecasts of the merges.
 
 use clap::Args;
-use host::git::WorktreeRepo;
+use model::id::Sha;
 use serde_json::json;
 
 use super::App;
 use crate::cli::Which;
 use crate::disk::touched::TouchedLists;
 use crate::disk::{Workstream, is_active};
-use crate::exit::{Outcome, WfExit, WfResult};
-use crate::flow::forecast::{BranchForecast, forecast};
+use crate::exit::{Outcome, WfExit};
+use crate::flow::forecast::forecast_all;
 use crate::flow::product::open_product;
 use crate::flow::refresh::Tips;
+use crate::rules::branch_forecast::BranchForecast;
 use crate::rules::conflict::{Overlap, WorkstreamPaths, find_overlaps};
 
 const SHOWN: usize = 10;
@@ -48,8 +49,20 @@ pub(crate) async fn cmd_conflicts(app: &App, args: &ConflictsArgs) -> Outcome {
         std::iter::once(&target)
             .chain(others.iter().copied().filter(|it| it.meta.id != target.meta.id)),
     );
-    let base = base_forecast(&product, &tips, &target).await?;
-    let merges = try_merges(&product, &tips, &target, &others, &overlaps).await?;
+    let tried = choose_merges(&tips, &target, &others, &overlaps);
+    let base_pair = base_pair(&tips, &target);
+    let moved = base_pair.as_ref().filter(|(base, _)| *base != target.meta.base_sha);
+    let moved = moved.map(|(base, tip)| (tip.clone(), base.clone()));
+    let pairs: Vec<(Sha, Sha)> =
+        tried.iter().map(|(_, pair)| pair.clone()).chain(moved.clone()).collect();
+    let mut forecasts = forecast_all(&dirs, &product, &pairs).await?;
+    let base = match (base_pair, moved) {
+        (None, _) => None,
+        (Some(_), None) => Some(BranchForecast::Clean),
+        (Some(_), Some(_)) => forecasts.pop(),
+    };
+    let names = tried.into_iter().map(|(name, _)| name);
+    let merges: Vec<(String, BranchForecast)> = names.zip(forecasts).collect();
     show(app, &target, &overlaps, &base, &merges);
     app.warn_faults(&faults);
     let trouble = !overlaps.is_empty() || matches!(base, Some(BranchForecast::Conflicts { .. }));
@@ -69,41 +82,27 @@ fn warn_stale<'a>(app: &App, tips: &Tips, all: impl Iterator<Item = &'a Workstre
     }
 }
 
-async fn base_forecast(
-    product: &WorktreeRepo,
-    tips: &Tips,
-    target: &Workstream,
-) -> WfResult<Option<BranchForecast>> {
-    match (tips.base_tip(target), tips.branch_tip(target)) {
-        (Some(base), Some(tip)) if *base != target.meta.base_sha => {
-            forecast(product, tip, base).await.map(Some)
-        }
-        (Some(_), Some(_)) => Ok(Some(BranchForecast::Clean)),
-        _ => Ok(None),
-    }
+/// The tips of the base branch and of the workstream's own.
+fn base_pair(tips: &Tips, target: &Workstream) -> Option<(Sha, Sha)> {
+    Some((tips.base_tip(target)?.clone(), tips.branch_tip(target)?.clone()))
 }
 
-/// Tries a merge with each workstream that touched the same files: without a file in common there is nothing to try.
-async fn try_merges(
-    product: &WorktreeRepo,
+/// Chooses the merges that are worth trying: without a file in common there is nothing to try.
+fn choose_merges(
     tips: &Tips,
     target: &Workstream,
     others: &[&Workstream],
     overlaps: &[Overlap],
-) -> WfResult<Vec<(String, BranchForecast)>> {
+) -> Vec<(String, (Sha, Sha))> {
     let mut worth: Vec<&Overlap> =
         overlaps.iter().filter(|overlap| !overlap.actual.is_empty()).collect();
     worth.sort_by_key(|overlap| std::cmp::Reverse(overlap.actual.len()));
-    let mut merges = Vec::new();
-    for overlap in worth.into_iter().take(TRIED) {
-        let other = others.iter().find(|ws| ws.meta.id.as_str() == overlap.workstream);
-        let tips =
-            other.and_then(|other| Some((tips.branch_tip(target)?, tips.branch_tip(other)?)));
-        if let Some((ours, theirs)) = tips {
-            merges.push((overlap.workstream.clone(), forecast(product, ours, theirs).await?));
-        }
-    }
-    Ok(merges)
+    let pair = |overlap: &Overlap| {
+        let other = others.iter().find(|ws| ws.meta.id.as_str() == overlap.workstream)?;
+        let pair = (tips.branch_tip(target)?.clone(), tips.branch_tip(other)?.clone());
+        Some((overlap.workstream.clone(), pair))
+    };
+    worth.into_iter().take(TRIED).filter_map(pair).collect()
 }
 
 fn show(

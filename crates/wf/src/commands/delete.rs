@@ -53,7 +53,10 @@ pub(crate) async fn cmd_delete(app: &App, args: &DeleteArgs) -> Outcome {
                 return Ok(WfExit::Success);
             }
             Some(
-                FinishedChange::Closed { .. } | FinishedChange::Created | FinishedChange::Nothing,
+                FinishedChange::Closed { .. }
+                | FinishedChange::Created
+                | FinishedChange::Opened
+                | FinishedChange::Nothing,
             )
             | None => {}
         }

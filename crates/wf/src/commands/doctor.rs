@@ -1,5 +1,7 @@
 //! `wf doctor`: tries a box, its egress and the agents, checks the project, and changes nothing.
 
+use std::path::Path;
+
 use host::dirs::Dirs;
 use model::error_chain;
 use serde_json::json;
@@ -71,7 +73,11 @@ async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
         Finding::good("project", format!("{} in {}", dirs.project.name, dirs.dir.display())),
         Finding::good("ops", dirs.ops.display().to_string()),
     ];
+    let has_profile = dirs.dir.join(PROFILE_ENV).exists();
     findings.push(match dirs.load_profile() {
+        Ok(_) if !has_profile => {
+            Finding::odd("profile", "not written, so defaults hold; write it: wf init")
+        }
         Ok((_, warnings)) if warnings.is_empty() => Finding::good("profile", "valid"),
         Ok((_, warnings)) => Finding::odd("profile", warnings.join("; ")),
         Err(error) => Finding::bad("profile", error_chain(&error)),
@@ -99,13 +105,20 @@ fn observe_suites(dirs: &ProjectDirs, profile: &Profile) -> Finding {
     let names: Vec<&str> = profile.suites.iter().filter(can_run).map(|suite| suite.name).collect();
     match names.is_empty() {
         false => Finding::good("tests", names.join(", ")),
-        true => Finding::bad(
-            "tests",
-            format!(
-                "no suite can run; name a target that exists (MAKE_TARGET_UNIT) or a command (TEST_CMD_UNIT) in {}",
-                dirs.dir.join(PROFILE_ENV).display()
-            ),
+        true => Finding::bad("tests", no_suite(&dirs.dir.join(PROFILE_ENV))),
+    }
+}
+
+/// The remedy names the profile only where there is one.
+fn no_suite(profile: &Path) -> String {
+    match profile.exists() {
+        true => format!(
+            "no suite can run; name a target that exists (MAKE_TARGET_UNIT) or a command (TEST_CMD_UNIT) in {}",
+            profile.display()
         ),
+        false => {
+            "no suite can run; write the profile by what the repository has: wf init".to_owned()
+        }
     }
 }
 

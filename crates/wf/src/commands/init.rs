@@ -2,11 +2,10 @@
 
 use clap::Args;
 use host::dirs::Dirs;
-use shell::config::Config;
-use shell::init::{InitArgs, InitAsker, init_shared};
+use shell::init::{InitArgs, InitAsker, ask_shared};
 
 use super::App;
-use super::interview::{InterviewArgs, cmd_interview};
+use super::interview::{InterviewArgs, prepare_interview};
 use crate::exit::{OrExit, Outcome, WfExit};
 
 /// Register this repository with a profile from what is there, and choose the agent
@@ -31,9 +30,11 @@ pub(crate) struct WfInitArgs {
 pub(crate) async fn cmd_init(app: &App, args: &WfInitArgs) -> Outcome {
     let asker = InitAsker::new("wf", &args.shared)?;
     let agents = Dirs::from_env().or_exit(WfExit::Config)?.data_home().join("bottleworks/agents");
-    init_shared::<WfExit>(&app.ui, "wf", &args.shared, asker, (&agents, args.forge.as_deref()))?;
-    let shared = Config::load().or_exit(WfExit::Config)?;
-    let agent = shared.agent.as_deref().and_then(|name| shared.agent_options(name).ok());
-    let agent = agent.map(|options| options.provider);
-    cmd_interview(app, &InterviewArgs::of_init(args.name.clone(), agent)).await
+    // The project asks nothing, so that a folder that cannot be one is refused before the first question.
+    let mut project = prepare_interview(app, &InterviewArgs::of_init(args.name.clone())).await?;
+    let to = (agents.as_path(), args.forge.as_deref());
+    let answers = ask_shared::<WfExit>("wf", &args.shared, asker, to)?;
+    project.set_agent(answers.options.provider)?;
+    answers.write::<WfExit>(&app.ui, &agents)?;
+    project.write(app)
 }

@@ -12,13 +12,15 @@ use serde_json::json;
 
 use super::App;
 use super::project::{
-    FoundRepo, ProjectSettings, check_owner, check_prefix, choose_branch, choose_workflow,
-    default_ops, find_repo, register,
+    FoundRepo, ProjectSettings, Registration, check_prefix, choose_branch, choose_workflow,
+    default_ops, find_repo,
 };
 use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
-use crate::disk::{DiskError, Workflow, load_env, names_in, read_optional, save};
+use crate::disk::{DiskError, Workflow, load_env, make_dir, names_in, read_optional, save};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
-use crate::rules::build_system::{RootFiles, choose_target, parse_targets, test_command};
+use crate::rules::build_system::{
+    RootFiles, choose_target, parse_targets, setup_command, test_command,
+};
 use crate::rules::profile::{is_inside, parse_profile};
 use crate::rules::project::Project;
 
@@ -67,20 +69,64 @@ pub(crate) struct InterviewArgs {
     /// Where raw requirements are, separated by blanks
     #[arg(long, value_name = "PATHS")]
     raw_requirements_paths: Option<String>,
-    /// The agent of all stages, unless an earlier profile names one; `wf init` asks for it.
-    #[arg(skip)]
-    agent: Option<Provider>,
 }
 
 impl InterviewArgs {
     /// No questions: what is there, and defaults.
-    pub(super) fn of_init(name: Option<String>, agent: Option<Provider>) -> Self {
-        Self { non_interactive: true, name, agent, ..Self::default() }
+    pub(super) fn of_init(name: Option<String>) -> Self {
+        Self { non_interactive: true, name, ..Self::default() }
     }
 }
 
-/// Asks, checks everything, then writes both files.
+/// Asks, checks everything, then writes the files.
 pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
+    prepare_interview(app, args).await?.write(app)
+}
+
+/// Answers of an interview: checked, and not yet written.
+#[derive(Debug)]
+pub(super) struct PreparedProject {
+    registration: Registration,
+    profile: EnvFile,
+}
+
+impl PreparedProject {
+    /// Names the agent of all stages, where an earlier profile names none.
+    pub(super) fn set_agent(&mut self, agent: Provider) -> WfResult<()> {
+        let path = self.registration.dir().join(PROFILE_ENV);
+        for key in ["AGENT_IMPLEMENT", "AGENT_REVIEW"] {
+            if self.profile.get(key).is_none() {
+                self.profile.set(key, agent.name()).map_err(DiskError::in_file(&path))?;
+            }
+        }
+        parse_profile(&self.profile).map_err(DiskError::in_file(&path))?;
+        Ok(())
+    }
+
+    /// Writes the profile, then registers the project: one that is registered has a profile, also after a kill in between.
+    pub(super) fn write(&self, app: &App) -> Outcome {
+        let (dir, project) = (self.registration.dir(), &self.registration.project);
+        make_dir(&dir)?;
+        save(&dir.join(PROFILE_ENV), self.profile.to_string().as_bytes())?;
+        app.ui.status("Writing project_profile.env... done");
+        save(&dir.join(PROFILE_PAGE), render_page(project, &self.profile).as_bytes())?;
+        app.ui.status("Writing project_profile.md... done");
+        self.registration.write(app)?;
+        app.ui.line("Project configured successfully!");
+        app.ui.status(&format!(
+            "Next: wf --project {} new <id> \"<title>\" \"<paths>\"",
+            project.name
+        ));
+        app.ui.document(&json!({"project": project, "directory": dir}));
+        Ok(WfExit::Success)
+    }
+}
+
+/// Asks and checks everything. Writes nothing.
+pub(super) async fn prepare_interview(
+    app: &App,
+    args: &InterviewArgs,
+) -> WfResult<PreparedProject> {
     let asker = Asker::new(args)?;
     asker.greet(app);
     let path = args.repo_path.as_deref().unwrap_or(&app.here);
@@ -92,26 +138,19 @@ pub(crate) async fn cmd_interview(app: &App, args: &InterviewArgs) -> Outcome {
     let typed = args.repo_path.as_ref().map(|path| path.display().to_string());
     let repo = asker.ask("Product repository path", typed.as_deref(), &here)?;
     let repo = find_repo(repo.as_ref(), &app.here).await?;
-    let (project, workflow) = ask_project(app, args, asker, &repo).await?;
-    check_owner(&project, &workflow)?;
-    let before = workflow.project_dir(project.name.as_str()).join(PROFILE_ENV);
-    let before = load_env(&before)?.unwrap_or_default();
-    let entries = ask_profile(args, asker, &repo, &before)?;
-    let dir = register(app, &project, &workflow)?;
-    let path = dir.join(PROFILE_ENV);
-    let mut file = load_env(&path)?.unwrap_or_default();
-    for (key, value) in &entries {
-        file.set(key, value).map_err(DiskError::in_file(&path))?;
+    if args.repo_path.is_none() && app.here != repo.path {
+        let (root, here) = (repo.path.display(), app.here.display());
+        app.ui.status(&format!("The project is the whole of {root}; {here} is a folder in it"));
     }
-    parse_profile(&file).map_err(DiskError::in_file(&path))?;
-    save(&path, file.to_string().as_bytes())?;
-    app.ui.status("Writing project_profile.env... done");
-    save(&dir.join(PROFILE_PAGE), render_page(&project, &file).as_bytes())?;
-    app.ui.status("Writing project_profile.md... done");
-    app.ui.line("Project configured successfully!");
-    app.ui.status(&format!("Next: wf --project {} new <id> \"<title>\" \"<paths>\"", project.name));
-    app.ui.document(&json!({"project": project, "directory": dir}));
-    Ok(WfExit::Success)
+    let (project, workflow) = ask_project(app, args, asker, &repo).await?;
+    let registration = Registration::prepare(project, workflow)?;
+    let path = registration.dir().join(PROFILE_ENV);
+    let mut profile = load_env(&path)?.unwrap_or_default();
+    for (key, value) in ask_profile(args, asker, &repo, &profile)? {
+        profile.set(key, &value).map_err(DiskError::in_file(&path))?;
+    }
+    parse_profile(&profile).map_err(DiskError::in_file(&path))?;
+    Ok(PreparedProject { registration, profile })
 }
 
 async fn ask_project(
@@ -190,6 +229,11 @@ fn ask_profile(
         let answer = asker.ask("Unit tests command", args.test_cmd_unit.as_deref(), command)?;
         entries.extend(Some(("TEST_CMD_UNIT", answer)).filter(|(_, answer)| !answer.is_empty()));
     }
+    if let Some((command, keep)) = setup_command(&files)
+        && before.get("SETUP_CMD").is_none()
+    {
+        entries.extend([("SETUP_CMD", command.to_owned()), ("SETUP_KEEP", keep.to_owned())]);
+    }
     let mode = before.get("HITL_MODE").and_then(|mode| MODES.iter().position(|it| *it == mode));
     let mode = asker.choose("HITL mode", args.hitl_mode.as_deref(), &MODES, mode.unwrap_or(0))?;
     entries.push(("HITL_MODE", mode));
@@ -202,10 +246,6 @@ fn ask_profile(
     let raw: Vec<&str> = raw.split([' ', ',']).filter(|path| !path.is_empty()).collect();
     raw.iter().try_for_each(|path| check_inside("RAW_REQUIREMENTS_PATHS", path))?;
     entries.push(("RAW_REQUIREMENTS_PATHS", raw.join(" ")));
-    for key in ["AGENT_IMPLEMENT", "AGENT_REVIEW"] {
-        let agent = args.agent.filter(|_| before.get(key).is_none());
-        entries.extend(agent.map(|agent| (key, agent.name().to_owned())));
-    }
     Ok(entries)
 }
 

@@ -3,24 +3,26 @@
 use clap::Args;
 use forge::Forge;
 use host::git::WorktreeRepo;
+use host::lock::FileLock;
+use merge::resolver::decide::TrustThreshold;
 use model::id::WorkstreamId;
 use serde_json::json;
 
 use super::App;
+use super::merge_gate::{GateEnd, Gates};
 use crate::cli::Which;
-use crate::disk::project_dirs::PROFILE_ENV;
 use crate::disk::{ProjectDirs, ProjectEffects, Workstream};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
-use crate::flow::merge::{Publish, check_ready, merge_local, retarget};
+use crate::flow::merge::{Merged, Publish, merge_local, retarget};
 use crate::flow::product::open_product;
 use crate::flow::pull::{MergeRoute, choose_merge_route, observe_pull, publish, remember};
-use crate::flow::stage::{StageRunError, run_alone};
-use crate::flow::suite::run_suite;
-use crate::rules::manifest::SuiteStatus;
-use crate::rules::profile::{Profile, Suite, SuiteRunner};
+use crate::flow::update::{OpenConflicts, UpdateOptions, Updated, update};
+use crate::rules::profile::Profile;
 use crate::rules::pull::PullAction;
-use crate::rules::run_id::RunTopic;
 use crate::rules::status::WorkstreamStatus;
+
+/// Times that the gates judge while a branch moves under them.
+const GATE_TRIES: usize = 3;
 
 /// Merge a workstream that is merge-ready
 #[derive(Debug, Args)]
@@ -32,14 +34,13 @@ pub(crate) struct MergeArgs {
     push: bool,
     /// Merge although no test can run
     #[arg(long)]
-    untested: bool,
-}
-
-/// Handling of a gate test that cannot run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Untested {
-    Refuse,
-    Accept,
+    pub(super) untested: bool,
+    /// Merge without the review of the whole branch that BRANCH_REVIEW asks for
+    #[arg(long)]
+    pub(super) unreviewed: bool,
+    /// Leave conflicts that are not resolved automatically to a person instead of the agent
+    #[arg(long)]
+    pub(super) no_agent: bool,
 }
 
 /// Merges. Refused while a run is active; the global lock is held only for the merge itself.
@@ -53,16 +54,15 @@ pub(crate) async fn cmd_merge(app: &App, args: &MergeArgs) -> Outcome {
         return already_merged(app, &dirs, &product, &workstream).await;
     }
     let route = choose_merge_route(&dirs, &product, &profile).await?;
-    let untested = if args.untested { Untested::Accept } else { Untested::Refuse };
     match route {
         MergeRoute::Local => {
-            check_ready(&dirs, &product, &workstream).await?;
-            test_gate(app, &dirs, &product, &workstream, &profile, untested).await?;
+            let gates = Gates { app, dirs: &dirs, product: &product, profile: &profile, args };
             let publish = if args.push { Publish::Push } else { Publish::Here };
-            merge_here(app, &dirs, &product, workstream, publish).await
+            merge_here(&gates, workstream, publish).await
         }
         MergeRoute::Forge(forge) => {
-            merge_there(app, &dirs, &product, workstream, (&profile, untested), &forge).await
+            let gates = Gates { app, dirs: &dirs, product: &product, profile: &profile, args };
+            merge_there(&gates, workstream, &forge).await
         }
     }
 }
@@ -100,16 +100,42 @@ async fn already_merged(
     Ok(WfExit::Success)
 }
 
-async fn merge_here(
-    app: &App,
-    dirs: &ProjectDirs,
-    product: &WorktreeRepo,
-    mut workstream: Workstream,
-    publish: Publish,
+/// Merges what the gates judged. A branch that moves meanwhile is judged again.
+async fn merge_here(gates: &Gates<'_>, mut workstream: Workstream, publish: Publish) -> Outcome {
+    let Gates { app, dirs, product, .. } = *gates;
+    for _ in 0..GATE_TRIES {
+        let judged = match gates.pass(&mut workstream).await? {
+            GateEnd::Passed(judged) => judged,
+            GateEnd::Stopped(exit) => return Ok(exit),
+        };
+        let lock = dirs.lock_global_with_git(&format!("merge {}", workstream.meta.id)).await?;
+        let merging = merge_local(dirs, product, &mut workstream, &judged, publish, &lock);
+        let Some(merged) = merging.await? else {
+            let meta = &workstream.meta;
+            app.ui.status(&format!(
+                "{} or {} moved while the gates judged; judging again",
+                meta.base_branch, meta.branch
+            ));
+            continue;
+        };
+        return finish_here(gates, &workstream, &merged, lock).await;
+    }
+    let meta = &workstream.meta;
+    let words = format!(
+        "{} or {} moved {GATE_TRIES} times while the gates judged, and nothing was merged; when they rest: wf merge {}",
+        meta.base_branch, meta.branch, meta.id
+    );
+    Err(Failure::new(WfExit::Blocked, words))
+}
+
+async fn finish_here(
+    gates: &Gates<'_>,
+    workstream: &Workstream,
+    merged: &Merged,
+    lock: FileLock,
 ) -> Outcome {
-    let lock = dirs.lock_global_with_git(&format!("merge {}", workstream.meta.id)).await?;
-    let merged = merge_local(dirs, product, &mut workstream, publish, &lock).await?;
-    let moved = retarget(dirs, &workstream)?;
+    let Gates { app, dirs, product, profile, .. } = *gates;
+    let moved = retarget(dirs, workstream)?;
     dirs.write_active()?;
     let meta = &workstream.meta;
     let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
@@ -120,7 +146,8 @@ async fn merge_here(
     app.ui.document(
         &json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}),
     );
-    show_moved(app, &workstream, &moved);
+    drop(lock);
+    bring_up_to_date(app, dirs, product, profile, &moved).await;
     app.ui.status(&format!("Next: wf close {}", meta.id));
     Ok(WfExit::Success)
 }
@@ -133,22 +160,49 @@ fn show_moved(app: &App, merged: &Workstream, moved: &[WorkstreamId]) {
     }
 }
 
-/// Merges through a forge: opens the pull request first, and finishes once it is merged.
-async fn merge_there(
+/// Merges the base into the workstreams that were based on what was merged. What cannot be done is left to `wf update`.
+async fn bring_up_to_date(
     app: &App,
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
-    mut workstream: Workstream,
-    (profile, untested): (&Profile, Untested),
-    forge: &Forge,
-) -> Outcome {
+    profile: &Profile,
+    moved: &[WorkstreamId],
+) {
+    for id in moved {
+        let updated = async {
+            let _run = dirs.try_lock_workstream(id, "update")?;
+            let mut above = Workstream::load_dir(&dirs.workstream_dir(id))?;
+            let (ui, trust, open) = (&app.ui, TrustThreshold::DEFAULT, OpenConflicts::Refuse);
+            let options = UpdateOptions { ui, profile, trust, open };
+            let updated = update(dirs, product, &mut above, &options).await?;
+            WfResult::Ok((updated, above.meta.base_branch))
+        };
+        match updated.await {
+            Ok((Updated::Same, base)) => {
+                app.ui.line(&format!("{id} is based on {base} now and contains it"));
+            }
+            Ok((Updated::Forward { commit } | Updated::Merged { commit, .. }, base)) => {
+                let commit = commit.short();
+                app.ui.line(&format!("{id} is based on {base} now and was brought up to date: {commit}"));
+            }
+            Err(failure) => app.ui.warn(&format!(
+                "{id} is based on another branch now and could not be brought up to date: {failure}; run: wf update {id}"
+            )),
+        }
+    }
+}
+
+/// Merges through a forge: opens the pull request first, and finishes once it is merged.
+async fn merge_there(gates: &Gates<'_>, mut workstream: Workstream, forge: &Forge) -> Outcome {
+    let Gates { app, dirs, product, .. } = *gates;
     let (step, pull) = observe_pull(forge, product, &workstream).await?;
     let id = workstream.meta.id.clone();
     let url = pull.as_ref().map(|pull| pull.url.clone()).unwrap_or_default();
     match step {
         PullAction::Publish => {
-            check_ready(dirs, product, &workstream).await?;
-            test_gate(app, dirs, product, &workstream, profile, untested).await?;
+            if let GateEnd::Stopped(exit) = gates.pass(&mut workstream).await? {
+                return Ok(exit);
+            }
             let effects = ProjectEffects::of(dirs)?;
             let (pull, tip) = publish(forge, product, &workstream, &effects).await?;
             let _lock = dirs.lock_global(&format!("merge {id}")).await?;
@@ -181,53 +235,5 @@ async fn merge_there(
             app.ui.status(&format!("Next: git pull, then wf close {id}"));
             Ok(WfExit::Success)
         }
-    }
-}
-
-async fn test_gate(
-    app: &App,
-    dirs: &ProjectDirs,
-    product: &WorktreeRepo,
-    workstream: &Workstream,
-    profile: &Profile,
-    untested: Untested,
-) -> WfResult<()> {
-    let unit = profile.suites.first().map(|suite| suite.how.clone());
-    let how = match (&profile.merge_gate_target, &profile.makefile) {
-        (Some(target), Some(_)) => SuiteRunner::Make(target.clone()),
-        _ => unit.unwrap_or(SuiteRunner::Skip("no suite configured")),
-    };
-    let suite = Suite { name: "merge-gate", how };
-    let (result, run_dir) =
-        run_alone(&app.ui, dirs, product, workstream, profile, RunTopic::Merge, async |stage| {
-            run_suite(stage, &suite).await
-        })
-        .await?;
-    let result = result.map_err(|error| match error {
-        StageRunError::Machine(message) => Failure::new(WfExit::General, message),
-        error => Failure::new(WfExit::Test, error.to_string()),
-    })?;
-    match result.status {
-        SuiteStatus::Passed => Ok(()),
-        SuiteStatus::Skipped => {
-            let message = format!("no gate test ran: {}", result.reason.unwrap_or_default());
-            if untested == Untested::Accept {
-                app.ui.warn(&message);
-                return Ok(());
-            }
-            let (id, profile) = (&workstream.meta.id, dirs.dir.join(PROFILE_ENV));
-            let remedy = format!(
-                "name one in {} (MAKE_TARGET_MERGE_GATE_TEST, MAKE_TARGET_UNIT or TEST_CMD_UNIT), or merge without: wf merge {id} --untested",
-                profile.display()
-            );
-            Err(Failure::new(WfExit::Test, format!("{message}; {remedy}")))
-        }
-        SuiteStatus::Failed => Err(Failure::new(
-            WfExit::Test,
-            format!(
-                "the gate test failed; see {}",
-                run_dir.join("tests/merge-gate/output.log").display()
-            ),
-        )),
     }
 }

@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub(crate) mod attach;
 pub(crate) mod clarify;
 pub(crate) mod close;
 pub(crate) mod complete;
@@ -14,20 +15,28 @@ pub(crate) mod init;
 pub(crate) mod interview;
 pub(crate) mod list;
 pub(crate) mod log;
+pub(crate) mod mcp;
 pub(crate) mod merge;
+mod merge_gate;
 pub(crate) mod new;
 pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod plan_edit;
+pub(crate) mod pr;
 pub(crate) mod project;
 pub(crate) mod prune;
 mod queue;
 pub(crate) mod refresh;
 pub(crate) mod reset;
+pub(crate) mod review;
 pub(crate) mod run;
+mod run_all;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod skip;
+pub(crate) mod stats;
 pub(crate) mod status;
+pub(crate) mod story;
 pub(crate) mod switch;
 pub(crate) mod uat;
 pub(crate) mod update;
@@ -35,10 +44,11 @@ pub(crate) mod verdict;
 pub(crate) mod watch;
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use model::error_chain;
 use model::id::WorkstreamId;
-use shell::Ui;
+use shell::{KeptOutput, Ui};
 
 use crate::cli::{RunArg, Which};
 use crate::disk::project_dirs::log_volume;
@@ -46,11 +56,23 @@ use crate::disk::run_dir::find_run;
 use crate::disk::{DiskError, ProjectDirs, Workstream, load_secrets};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) ui: Ui,
     pub(crate) here: PathBuf,
     project: Option<String>,
+    /// Words of the command, after the program's name.
+    line: Vec<String>,
+}
+
+/// Output of a command that runs for another program.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptCall(Arc<Mutex<KeptOutput>>);
+
+impl KeptCall {
+    pub(crate) fn take(&self) -> KeptOutput {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl App {
@@ -59,12 +81,19 @@ impl App {
         // Checked here, so that a mistake is found by every command and not only by those that wait.
         ProjectDirs::lock_timeout()?;
         let here = host::env::current_dir().or_exit(WfExit::General)?;
-        Ok(Self { ui, here, project })
+        let line = ui.command_line().into_iter().skip(1).collect();
+        Ok(Self { ui, here, project, line })
     }
 
     /// A copy without output, for commands that run behind a full-screen view.
     pub(crate) fn silent(&self) -> Self {
-        Self { ui: self.ui.silent(), here: self.here.clone(), project: self.project.clone() }
+        Self { ui: self.ui.silent(), ..self.clone() }
+    }
+
+    /// A copy for the command with these words, whose output is kept.
+    pub(crate) fn keeping(&self, line: &[String]) -> (Self, KeptCall) {
+        let (ui, kept) = self.ui.kept();
+        (Self { ui, line: line.to_vec(), ..self.clone() }, KeptCall(kept))
     }
 
     pub(crate) fn dirs(&self) -> WfResult<ProjectDirs> {

@@ -5,8 +5,9 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::App;
 use crate::commands::complete::workstream_ids;
+use crate::disk::{ProjectDirs, Workstream};
 use crate::exit::{Outcome, WfExit};
-use crate::flow::create::{CreateRequest, create};
+use crate::flow::create::{CheckoutExtent, CreateRequest, create};
 use crate::flow::product::open_product;
 
 /// Create a workstream: a branch, a worktree and an empty plan
@@ -25,17 +26,37 @@ pub(crate) struct NewArgs {
     /// The branch or workstream to start from and to be merged into [default: DEFAULT_BRANCH]
     #[arg(long, value_name = "BRANCH|ID", add = ArgValueCandidates::new(workstream_ids))]
     base: Option<String>,
+    /// A workstream that must be merged before `wf run --all` starts this one; may be repeated
+    #[arg(long, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
+    after: Vec<String>,
+    /// Check out only the expected paths, SPARSE_PATHS of the profile and the files beside them
+    #[arg(long)]
+    sparse: bool,
 }
 
 pub(crate) async fn cmd_new(app: &App, args: &NewArgs) -> Outcome {
-    let NewArgs { id, title, expected_paths: expected, prefix, base } = args;
+    let NewArgs { id, title, expected_paths: expected, prefix, base, after, sparse } = args;
+    let checkout = if *sparse { CheckoutExtent::Sparse } else { CheckoutExtent::Profile };
     let dirs = app.dirs()?;
     let product = open_product(&dirs).await?;
     let (prefix, base) = (prefix.as_deref(), base.as_deref());
-    let request = CreateRequest { id, title, expected, prefix, base };
+    let story = None;
+    let request = CreateRequest { id, title, expected, prefix, base, after, checkout, story };
     let (workstream, warnings) = create(&dirs, &product, &request).await?;
+    show_created(app, &dirs, &workstream, &warnings);
+    let id = &workstream.meta.id;
+    app.ui.status(&format!("Write the plan, then: wf run {id} --loop"));
+    Ok(WfExit::Success)
+}
+
+pub(super) fn show_created(
+    app: &App,
+    dirs: &ProjectDirs,
+    workstream: &Workstream,
+    warnings: &[String],
+) {
     for warning in warnings {
-        app.ui.warn(&warning);
+        app.ui.warn(warning);
     }
     let meta = &workstream.meta;
     app.ui.line(&format!("Created workstream: {}", meta.id));
@@ -43,9 +64,16 @@ pub(crate) async fn cmd_new(app: &App, args: &NewArgs) -> Outcome {
     if meta.base_branch != dirs.project.default_branch {
         app.ui.line(&format!("  Base: {}", meta.base_branch));
     }
+    if !meta.after.is_empty() {
+        app.ui.line(&format!("  After: {}", meta.after.join(" ")));
+    }
     app.ui.line(&format!("  Worktree: {}", meta.worktree.display()));
+    if !meta.sparse.is_empty() {
+        app.ui.line(&format!("  Sparse: {}", meta.sparse.join(" ")));
+    }
     app.ui.line(&format!("  Plan: {}", workstream.plan_path().display()));
+    if let Some(story) = &meta.story {
+        app.ui.line(&format!("  Story: {story}"));
+    }
     app.ui.document(meta);
-    app.ui.status(&format!("Write the plan, then: wf run {} --loop", meta.id));
-    Ok(WfExit::Success)
 }

@@ -20,7 +20,10 @@ pub(crate) async fn cmd_open(app: &App, OpenArgs { id }: &OpenArgs) -> Outcome {
     let dirs = app.dirs()?;
     let id = WorkstreamId::parse(id).or_exit(WfExit::Config)?;
     let product = open_product(&dirs).await?;
-    let workstream = open(&dirs, &product, &id).await?;
+    let (workstream, warnings) = open(&dirs, &product, &id).await?;
+    for warning in warnings {
+        app.ui.warn(&warning);
+    }
     let meta = &workstream.meta;
     app.ui.line(&format!("Opened workstream: {id}"));
     app.ui.line(&format!("  Worktree: {}", meta.worktree.display()));

@@ -10,14 +10,17 @@ use super::clarify::{editor, open_editor};
 use super::plan_edit::{PlanEditCommand, cmd_plan_edit};
 use super::{App, person};
 use crate::cli::Which;
+use crate::disk::story::StoryFolder;
 use crate::disk::{DiskError, ProjectDirs, Workstream, load_text, remove_optional, save};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
+use crate::flow::pull::{find_forge_host, read_issue};
 use crate::flow::stage::{StageContext, StageRunError, run_alone};
 use crate::rules::breakdown::{append_draft, extract_breakdown};
 use crate::rules::plan::parse_plan;
 use crate::rules::prompt::render_breakdown;
 use crate::rules::run_id::RunTopic;
+use crate::rules::story_source::{StorySource, parse_story_source};
 
 /// The draft, and the plan that it was made for.
 const DRAFT: &str = "plan.draft.md";
@@ -31,9 +34,12 @@ pub(crate) struct PlanArgs {
     edit_command: Option<PlanEditCommand>,
     #[command(flatten)]
     which: Which,
-    /// The story: a file, - for standard input, or the words themselves
-    #[arg(long, value_name = "TEXT|FILE")]
+    /// The story: an issue (#12 or its address), a file, - for standard input, or the words themselves
+    #[arg(long, value_name = "ISSUE|FILE|TEXT")]
     from: Option<String>,
+    /// The story in words, never the name of a file
+    #[arg(long, value_name = "TEXT", conflicts_with = "from")]
+    text: Option<String>,
     /// Make the draft the plan
     #[arg(long)]
     accept: bool,
@@ -48,8 +54,12 @@ pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
     }
     let (dirs, workstream) = app.open(&args.which)?;
     let _run = dirs.try_lock_workstream(&workstream.meta.id, "plan")?;
-    if let Some(from) = &args.from {
-        let story = read_story(app, from)?;
+    let story = match (&args.from, &args.text) {
+        (Some(from), _) => Some(read_story(app, &dirs, from).await?),
+        (None, Some(text)) => Some(check_story(text.clone())?),
+        (None, None) => story_of(&dirs, &workstream)?,
+    };
+    if let Some(story) = story {
         draft(app, &dirs, &workstream, &story).await?;
     }
     let Some(mut text) = load_text(&workstream.dir.join(DRAFT))? else {
@@ -76,22 +86,56 @@ pub(crate) async fn cmd_plan(app: &App, args: &PlanArgs) -> Outcome {
     Ok(WfExit::Success)
 }
 
-/// Reads the story: a file of that name, standard input for `-`, or the text itself.
-fn read_story(app: &App, from: &str) -> WfResult<String> {
-    let path = app.here.join(from);
-    let story = if from == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).or_exit(WfExit::General)?;
-        text
-    } else if path.is_file() {
-        std::fs::read_to_string(&path).or_exit(WfExit::Config)?
-    } else {
-        from.to_owned()
-    };
-    if story.trim().is_empty() {
-        return Err(Failure::usage("the story is empty; give some text or a file"));
+/// Text of the story that the workstream was made for, while there is no draft.
+fn story_of(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<Option<String>> {
+    let Some(id) = &workstream.meta.story else { return Ok(None) };
+    if workstream.dir.join(DRAFT).exists() {
+        return Ok(None);
     }
-    Ok(story)
+    let (profile, _) = dirs.load_profile()?;
+    let folder = StoryFolder::load(dirs, &profile)?;
+    let story = folder.find(id).ok_or_else(|| {
+        let message = format!("{id}, the story of {}, is not in the checkout", workstream.meta.id);
+        Failure::usage(format!("{message}; give another: wf plan --from STORY"))
+    })?;
+    check_story(story.text.clone()).map(Some)
+}
+
+/// Reads the story: an issue, standard input for `-`, a file of that name, or the text itself.
+async fn read_story(app: &App, dirs: &ProjectDirs, from: &str) -> WfResult<String> {
+    let (profile, _) = dirs.load_profile()?;
+    let host = match from.starts_with("http") {
+        true => find_forge_host(&open_product(dirs).await?, &profile).await?,
+        false => None,
+    };
+    let story = match parse_story_source(from, host.as_deref()) {
+        StorySource::Issue(number) => read_issue(dirs, number).await?,
+        StorySource::Page(url) => {
+            let message = format!("{url} is no issue of this project's forge");
+            let remedy = format!("pass its text: curl -fsSL {url} | wf plan --from -");
+            return Err(Failure::usage(message).with_remedy(remedy));
+        }
+        StorySource::Stdin => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).or_exit(WfExit::General)?;
+            text
+        }
+        StorySource::Words(words) => {
+            let path = app.here.join(words);
+            match path.is_file() {
+                true => std::fs::read_to_string(&path).or_exit(WfExit::Config)?,
+                false => words.to_owned(),
+            }
+        }
+    };
+    check_story(story)
+}
+
+fn check_story(story: String) -> WfResult<String> {
+    match story.trim().is_empty() {
+        true => Err(Failure::usage("the story is empty; give some text or a file")),
+        false => Ok(story),
+    }
 }
 
 async fn draft(

@@ -1,4 +1,4 @@
-//! `wf plan add`, `edit`, `move` and `drop`: changes of a plan by command.
+//! `wf plan add`, `edit`, `move`, `drop` and `supersede`: changes of a plan by command.
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
@@ -15,7 +15,7 @@ use crate::flow::gate::update_status;
 use crate::rules::breakdown::Breakdown;
 use crate::rules::plan::edit::{
     PlanEditError, PlanPlace, add_commit, drop_commit, move_commit, open_block, replace_commit,
-    with_title,
+    supersede_commit, with_title,
 };
 
 #[derive(Debug, Clone, Subcommand)]
@@ -24,6 +24,7 @@ pub(crate) enum PlanEditCommand {
     Edit(PlanCommitEditArgs),
     Move(PlanMoveArgs),
     Drop(PlanDropArgs),
+    Supersede(PlanSupersedeArgs),
 }
 
 /// The workstream of a plan.
@@ -98,6 +99,21 @@ pub(crate) struct PlanDropArgs {
     message: Option<String>,
 }
 
+/// Mark a micro-commit as superseded: it stays in the plan, and is not run
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanSupersedeArgs {
+    /// The micro-commit; one that is done stays done
+    commit: String,
+    #[command(flatten)]
+    of: PlanOf,
+    /// The micro-commit that stands in its place
+    #[arg(long, value_name = "COMMIT")]
+    by: Option<String>,
+    /// Reason, for the plan and the notes
+    #[arg(long, short, value_name = "TEXT", default_value = "")]
+    message: String,
+}
+
 pub(crate) async fn cmd_plan_edit(app: &App, command: &PlanEditCommand) -> Outcome {
     match command {
         PlanEditCommand::Add(args) => add(app, args).await,
@@ -115,6 +131,12 @@ pub(crate) async fn cmd_plan_edit(app: &App, command: &PlanEditCommand) -> Outco
             let act = |text: &str| drop_commit(text, &id);
             let done = format!("dropped{why}");
             change(app, &args.of, (&id, &done), act).await
+        }
+        PlanEditCommand::Supersede(args) => {
+            let id = parse_id(&args.commit)?;
+            let by = args.by.as_deref().map(parse_id).transpose()?;
+            let act = |text: &str| supersede_commit(text, &id, by.as_ref(), &args.message);
+            change(app, &args.of, (&id, "superseded"), act).await
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use host::git::WorktreeRepo;
+use host::git::{GitError, UserRepo, WorktreeRepo};
 use model::env_file::EnvFile;
 use model::error_chain;
 use model::id::{BranchName, ProjectName};
@@ -13,8 +13,10 @@ use serde_json::json;
 use super::App;
 use crate::commands::complete::project_names;
 use crate::disk::workflow::PROJECT_ENV;
-use crate::disk::{DiskError, ProjectDirs, Workflow, load_env, make_dir, save};
+use crate::disk::{DiskError, ProjectDirs, Workflow, load_env, make_dir, move_dir, save};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
+use crate::rules::choose::NoProject;
+use crate::rules::meta::stamp;
 use crate::rules::project::{Project, branch_of, write_project};
 
 /// Projects of the workflow repository.
@@ -28,6 +30,12 @@ pub(crate) enum ProjectCommand {
         /// The project [default: the current one]
         #[arg(add = ArgValueCandidates::new(project_names))]
         name: Option<String>,
+    },
+    /// Unregister a project without open workstreams and move its files aside
+    Remove {
+        /// The project
+        #[arg(add = ArgValueCandidates::new(project_names))]
+        name: String,
     },
 }
 
@@ -65,6 +73,7 @@ pub(crate) async fn cmd_project(app: &App, command: &ProjectCommand) -> Outcome 
         ProjectCommand::Add(args) => add(app, args).await,
         ProjectCommand::List => list(app),
         ProjectCommand::Show { name } => show(app, name.as_deref()),
+        ProjectCommand::Remove { name } => remove(app, name).await,
     }
 }
 
@@ -81,9 +90,31 @@ async fn add(app: &App, args: &ProjectAddArgs) -> Outcome {
         branch_prefix: check_prefix(branch_prefix.as_deref().unwrap_or("feat"))?,
         repo: repo.path,
     };
-    let dir = register(app, &project, &workflow)?;
+    let registration = Registration::prepare(project, workflow)?;
+    registration.write(app)?;
+    let (project, dir) = (&registration.project, registration.dir());
     app.ui.line(&format!("Registered {} in {}", project.name, dir.display()));
-    app.ui.document(&project);
+    app.ui.document(project);
+    Ok(WfExit::Success)
+}
+
+/// Moves the files of a project out of the workflow repository, so that nothing is lost.
+async fn remove(app: &App, name: &str) -> Outcome {
+    let dirs = ProjectDirs::resolve(Some(name), &app.here)?;
+    let _lock = dirs.lock_global(&format!("remove the project {name}")).await?;
+    let open = dirs.workstream_names()?;
+    if !open.is_empty() {
+        return Err(Failure::usage(format!(
+            "{name} has open workstreams: {}; close or delete them first",
+            open.join(", ")
+        )));
+    }
+    let now = stamp(host::clock::now()).replace(':', "-");
+    let removed = dirs.ops.join("removed").join(format!("{name}-{now}"));
+    make_dir(&dirs.ops.join("removed"))?;
+    move_dir(&dirs.dir, &removed)?;
+    app.ui.line(&format!("Unregistered {name}; its files are in {}", removed.display()));
+    app.ui.document(&json!({"project": name, "moved_to": removed}));
     Ok(WfExit::Success)
 }
 
@@ -98,9 +129,17 @@ pub(crate) async fn find_repo(path: &Path, here: &Path) -> WfResult<FoundRepo> {
     if !path.is_dir() {
         return Err(Failure::usage(format!("{} does not exist", path.display())));
     }
-    let product = WorktreeRepo::discover(&path).await.or_exit(WfExit::Config)?;
+    let product = match WorktreeRepo::discover(&path).await {
+        Err(GitError::NotARepository { dir }) => {
+            return Err(Failure::usage(format!(
+                "{} is not inside a git repository; run wf in a checkout of your product, or make one: git init",
+                dir.display()
+            )));
+        }
+        other => other.or_exit(WfExit::Config)?,
+    };
     let root = product.user().toplevel().map(Path::to_path_buf);
-    let root = root.ok_or_else(|| Failure::usage(format!("{} has no checkout", path.display())))?;
+    let root = root.ok_or_else(|| no_checkout(product.user()))?;
     // Found here and not when the file is written, so that the message can name the folder.
     EnvFile::default().set("REPO_PATH", &root.display().to_string()).map_err(|error| {
         Failure::usage(format!(
@@ -124,8 +163,20 @@ pub(crate) async fn choose_branch(repo: &FoundRepo, named: Option<&str>) -> WfRe
     };
     match repo.product.branch_tip(&branch).await.or_exit(WfExit::General)? {
         Some(_) => Ok(branch),
-        None => Err(Failure::usage(format!("{} has no branch '{branch}'", repo.path.display()))),
+        None => Err(no_commit(repo, &branch).await?),
     }
+}
+
+/// A branch without a commit is the one that is checked out in a new repository, or it does not exist.
+async fn no_commit(repo: &FoundRepo, branch: &BranchName) -> WfResult<Failure> {
+    let current = repo.product.current_branch(&repo.path).await.or_exit(WfExit::General)?;
+    let path = repo.path.display();
+    Ok(Failure::usage(match current {
+        Some(current) if current == *branch => format!(
+            "the branch '{branch}' of {path} has no commit yet; make the first one: git commit --allow-empty -m start"
+        ),
+        _ => format!("{path} has no branch '{branch}'; name another: --default-branch BRANCH"),
+    }))
 }
 
 pub(crate) fn check_prefix(prefix: &str) -> WfResult<String> {
@@ -139,6 +190,18 @@ pub(crate) fn default_ops(repo: &Path) -> PathBuf {
     repo.with_file_name(format!("{name}.ops"))
 }
 
+/// A repository without a checkout is bare, or the path is inside its `.git`.
+fn no_checkout(repo: &UserRepo) -> Failure {
+    let dir = repo.common_dir();
+    let shown = dir.display();
+    Failure::usage(match dir.parent().filter(|_| !repo.is_bare()) {
+        Some(checkout) => format!("{shown} is not the checkout; run wf in {}", checkout.display()),
+        None => format!(
+            "{shown} is a bare repository, and wf needs a checkout; make one: git clone {shown}, and run wf in it"
+        ),
+    })
+}
+
 /// The workflow repository that was named, that is found, or that is to be made.
 pub(crate) fn choose_workflow(app: &App, named: Option<&Path>, ops: &Path) -> WfResult<Workflow> {
     if let Some(path) = named {
@@ -148,30 +211,46 @@ pub(crate) fn choose_workflow(app: &App, named: Option<&Path>, ops: &Path) -> Wf
     Ok(found.unwrap_or_else(|| Workflow::at(ops.join("workflow"))))
 }
 
-/// Writes project.env, keeping whatever else is in it, and remembers the workflow repository if nothing leads to it.
-pub(crate) fn register(app: &App, project: &Project, workflow: &Workflow) -> WfResult<PathBuf> {
-    let dir = workflow.project_dir(project.name.as_str());
-    let path = dir.join(PROJECT_ENV);
-    let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
-    refuse_other_repo(&file, project)?;
-    write_project(&mut file, project).map_err(DiskError::in_file(&path))?;
-    make_dir(&dir.join("workstreams"))?;
-    save(&path, file.to_string().as_bytes())?;
-    let is_found = Workflow::find(&app.here)?.is_some_and(|found| found.root() == workflow.root());
-    if !is_found && let Some(config) = workflow.remember()? {
-        app.ui.status(&format!(
-            "Remembered {} as your workflow repository in {}",
-            workflow.root().display(),
-            config.display()
-        ));
-    }
-    Ok(dir)
+/// project.env of a project: checked, and not yet written.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    pub(crate) project: Project,
+    workflow: Workflow,
+    /// The file as it is to be, with whatever else is in it.
+    file: EnvFile,
 }
 
-/// Refuses a name that belongs to another repository, before anything is asked or read.
-pub(crate) fn check_owner(project: &Project, workflow: &Workflow) -> WfResult<()> {
-    let path = workflow.project_dir(project.name.as_str()).join(PROJECT_ENV);
-    refuse_other_repo(&load_env(&path)?.unwrap_or_default(), project)
+impl Registration {
+    /// Refuses a name that belongs to another repository, and values that the file cannot hold.
+    pub(crate) fn prepare(project: Project, workflow: Workflow) -> WfResult<Self> {
+        let path = workflow.project_dir(project.name.as_str()).join(PROJECT_ENV);
+        let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
+        refuse_other_repo(&file, &project)?;
+        write_project(&mut file, &project).map_err(DiskError::in_file(&path))?;
+        Ok(Self { project, workflow, file })
+    }
+
+    /// Folder of the project in the workflow repository.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.workflow.project_dir(self.project.name.as_str())
+    }
+
+    /// Writes project.env, which makes the project known, and remembers the workflow repository if nothing leads to it.
+    pub(crate) fn write(&self, app: &App) -> WfResult<()> {
+        let dir = self.dir();
+        make_dir(&dir.join("workstreams"))?;
+        save(&dir.join(PROJECT_ENV), self.file.to_string().as_bytes())?;
+        let root = self.workflow.root();
+        let is_found = Workflow::find(&app.here)?.is_some_and(|found| found.root() == root);
+        if !is_found && let Some(config) = self.workflow.remember()? {
+            app.ui.status(&format!(
+                "Remembered {} as your workflow repository in {}",
+                root.display(),
+                config.display()
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Refuses a name that belongs to another repository: its paths would be lost. A repository that is gone has lost its
@@ -194,7 +273,7 @@ fn refuse_other_repo(file: &EnvFile, project: &Project) -> WfResult<()> {
 
 fn list(app: &App) -> Outcome {
     let workflow = Workflow::find(&app.here)?
-        .ok_or_else(|| Failure::usage("no workflow repository found; make one: wf interview"))?;
+        .ok_or_else(|| Failure::usage(NoProject::NoneRegistered.to_string()))?;
     let (mut rows, mut values, mut status) = (Vec::new(), Vec::new(), WfExit::Success);
     for name in workflow.project_names()? {
         match workflow.load_project(&name) {

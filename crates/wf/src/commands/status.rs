@@ -53,7 +53,8 @@ fn show_json(app: &App, view: &StatusView) {
             "done": plan.done_count(),
             "warnings": plan.warnings,
             "commits": plan.commits.iter().map(|commit| json!({
-                "id": commit.id, "title": commit.title, "done": commit.is_done, "line": commit.line,
+                "id": commit.id, "title": commit.title, "done": commit.is_done,
+                "superseded": commit.superseded, "line": commit.line,
             })).collect::<Vec<_>>(),
         }),
         Err(error) => json!({"error": error}),
@@ -79,6 +80,9 @@ fn show_page(app: &App, view: &StatusView) {
         "branch",
         &format!("{} from {} at {}", meta.branch, meta.base_branch, meta.base_sha.short()),
     );
+    if !meta.after.is_empty() {
+        ui.result("after", &meta.after.join(" "));
+    }
     ui.result("worktree", &meta.worktree.display().to_string());
     ui.result("expects", &meta.expected_paths.join(" "));
     let files = if view.touched == 1 { "file" } else { "files" };
@@ -105,10 +109,16 @@ fn show_page(app: &App, view: &StatusView) {
 }
 
 fn show_plan(app: &App, plan: &Plan) {
-    app.ui.result("plan", &format!("{} of {} done", plan.done_count(), plan.commits.len()));
+    app.ui.result("plan", &format!("{} of {} done", plan.done_count(), plan.wanted_count()));
     for commit in &plan.commits {
-        let mark = if commit.is_done { "x" } else { " " };
-        app.ui.result("", &format!("[{mark}] {}: {}", commit.id, commit.title));
+        let mark = match commit {
+            commit if commit.is_done => "x",
+            commit if commit.superseded.is_some() => "-",
+            _ => " ",
+        };
+        let by = commit.superseded.as_ref().map(|by| format!(" (superseded: {by})"));
+        let by = by.unwrap_or_default();
+        app.ui.result("", &format!("[{mark}] {}: {}{by}", commit.id, commit.title));
     }
     for warning in &plan.warnings {
         app.ui.warn(warning);

@@ -2,14 +2,19 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
+use model::id::MicroCommitId;
 use serde_json::json;
 
 use super::queue::{find_entry, list_entries, show_entry};
 use super::{App, person};
 use crate::commands::complete::{uat_ids, workstream_ids};
+use crate::disk::Workstream;
 use crate::disk::queue::{QueueEntry, move_entry};
 use crate::exit::{Failure, Outcome, WfExit, WfResult};
+use crate::flow::fix::plan_fixes;
 use crate::flow::gate::update_status;
+use crate::rules::fix::{fix_of_uat, has_fix_of};
+use crate::rules::plan::parse_plan;
 use crate::rules::uat::{Uat, UatStatus};
 
 /// Acceptance tests that wait for a person.
@@ -127,13 +132,30 @@ async fn judge(
     }
     let uat = if is_new { judged } else { uat };
     move_entry(&workstream.dir, UatStatus::Pending, &uat)?;
+    let planned = plan_fix(&mut workstream, &uat)?;
     let now = update_status(&mut workstream)?;
     app.ui.line(&format!("{} {}; {} is {now}", uat.id, uat.status.folder(), workstream.meta.id));
+    for id in &planned {
+        app.ui.line(&format!(
+            "  {id} was added to the plan; change it: wf plan edit {id} -w {}",
+            workstream.meta.id
+        ));
+    }
     if let Some(needs) = now.needs_of(&workstream.meta.id) {
         app.ui.status(&format!("Next: {needs}"));
     }
-    app.ui.document(&json!({"uat": uat, "workstream": workstream.meta.id, "status": now}));
+    let id = &workstream.meta.id;
+    app.ui.document(&json!({"uat": uat, "workstream": id, "status": now, "planned": planned}));
     Ok(WfExit::Success)
+}
+
+/// Plans the fix of a test that failed, unless an earlier try of this command did. A plan that cannot be read gets none.
+fn plan_fix(workstream: &mut Workstream, uat: &Uat) -> WfResult<Vec<MicroCommitId>> {
+    let plan = workstream.plan_text()?.unwrap_or_default();
+    if uat.status != UatStatus::Failed || has_fix_of(&plan, uat) || parse_plan(&plan).is_err() {
+        return Ok(Vec::new());
+    }
+    plan_fixes(workstream, &[fix_of_uat(uat)], &format!("the failed {}", uat.id))
 }
 
 fn has_verdict(which: &UatArg, status: UatStatus) -> WfResult<()> {

@@ -4,6 +4,7 @@
 
 pub(crate) mod effect_log;
 pub(crate) mod event_log;
+pub(crate) mod forecast_cache;
 pub(crate) mod lock;
 pub(crate) mod project_dirs;
 pub(crate) mod question;
@@ -14,6 +15,7 @@ pub(crate) mod run_dir;
 pub(crate) mod secrets;
 mod spread;
 mod state_file;
+pub(crate) mod story;
 pub(crate) mod touched;
 pub(crate) mod uat;
 pub(crate) mod workflow;
@@ -26,7 +28,8 @@ pub(crate) use run_dir::{WfRunDir, list_runs, load_result};
 pub(crate) use secrets::load_secrets;
 pub(crate) use spread::spread;
 pub(crate) use state_file::{
-    Deletion, Implemented, OpenRun, PendingChange, PendingForward, RemoteBranchPolicy, StateFile,
+    Deletion, FeedbackSeen, Implemented, OpenRun, PendingChange, PendingForward,
+    RemoteBranchPolicy, StateFile,
 };
 pub(crate) use workflow::Workflow;
 pub(crate) use workstream::Workstream;

@@ -8,7 +8,7 @@ use shell::ui::Volume;
 
 use super::workflow::Workflow;
 use super::{DiskError, DiskResult, load_env, names_in};
-use crate::rules::choose::{ProjectCandidate, choose_project};
+use crate::rules::choose::{NoProject, ProjectCandidate, choose_project};
 use crate::rules::profile::{Profile, parse_known};
 use crate::rules::project::Project;
 
@@ -38,10 +38,8 @@ pub(crate) struct ProjectDirs {
 impl ProjectDirs {
     pub(crate) fn resolve(flag: Option<&str>, here: &Path) -> DiskResult<Self> {
         let workflow = Workflow::find(here)?.ok_or_else(|| {
-            DiskError::Setting(format!(
-                "no workflow repository found; make one: wf interview, or set {}",
-                super::workflow::WORKFLOW_VARIABLE
-            ))
+            let variable = super::workflow::WORKFLOW_VARIABLE;
+            DiskError::Setting(format!("{}, or set {variable}", NoProject::NoneRegistered))
         })?;
         let names = workflow.project_names()?;
         let variable = host::env::var(PROJECT_VARIABLE);
@@ -50,7 +48,14 @@ impl ProjectDirs {
         let known = candidates(&workflow, &names, named.is_none(), here)?;
         let name = choose_project(flag, variable.as_deref(), here, &known)
             .map_err(|error| DiskError::Setting(error.to_string()))?;
-        Self::open(&workflow, &name)
+        let mut dirs = Self::open(&workflow, &name)?;
+        let is_inside = known.iter().any(|it| it.folders.iter().any(|dir| here.starts_with(dir)));
+        if named.is_none() && !is_inside && in_repository(here) {
+            dirs.warnings.push(format!(
+                "this repository is not registered, and '{name}' is the only project; register this one: wf init"
+            ));
+        }
+        Ok(dirs)
     }
 
     pub(crate) fn open(workflow: &Workflow, name: &str) -> DiskResult<Self> {
@@ -190,6 +195,11 @@ fn worktree_around(
     let workstreams = workflow.project_dir(project.name.as_str()).join("workstreams");
     let is_ours = names_in(&workstreams)?.iter().any(|name| id.as_os_str() == name.as_str());
     Ok(is_ours.then(|| worktrees.join(id)))
+}
+
+/// Returns whether a folder is in a checkout, by its `.git`.
+fn in_repository(here: &Path) -> bool {
+    here.ancestors().any(|dir| dir.join(".git").exists())
 }
 
 fn real(path: &Path) -> PathBuf {

@@ -53,6 +53,19 @@ pub(crate) fn blocking_questions(workstream: &Path) -> DiskResult<Vec<String>> {
     Ok(pending.iter().filter(blocks).map(|entry| entry.name().to_owned()).collect())
 }
 
+/// Finds a pending question that is the same in all its words: one that a killed command has asked, or that was asked twice.
+pub(crate) fn find_same(
+    workstream: &Path,
+    question: &NewQuestion,
+) -> DiskResult<Option<Clarification>> {
+    let pending = load_queue::<Clarification>(workstream, ClarificationStatus::Pending)?;
+    let found = pending.into_iter().find_map(|entry| match entry {
+        QueueEntry::Good(asked) if asked.is_same(question) => Some(asked),
+        QueueEntry::Good(_) | QueueEntry::Bad { .. } => None,
+    });
+    Ok(found)
+}
+
 /// Adds a question with the next number of the project. The caller holds the global lock.
 pub(crate) fn ask(
     dirs: &ProjectDirs,

@@ -95,6 +95,17 @@ fn make_exclusive(root: &Path, stem: &str, topic: RunTopic<'_>) -> DiskResult<St
     Err(DiskError::invalid(root, format!("there are {MAX_ATTEMPTS} runs of {stem} already")))
 }
 
+/// Removes directories of a run that hold nothing: one is made before the run's own is moved onto it, and a kill between
+/// the two leaves it.
+pub(crate) fn remove_empty(root: &Path, stem: &str) -> DiskResult<()> {
+    let prefix = format!("{stem}_");
+    for name in list_runs(root)?.into_iter().filter(|name| name.starts_with(&prefix)) {
+        // Fails for every directory with something in it.
+        fs::remove_dir(root.join(name)).ok();
+    }
+    Ok(())
+}
+
 /// The directories of runs, newest first, by name.
 pub(crate) fn list_runs(root: &Path) -> DiskResult<Vec<String>> {
     let mut names = names_in(root)?;

@@ -1,6 +1,7 @@
 //! State of a workstream in the ops directory, each in one JSON file that is replaced whole: the journal of the active
 //! run, the implementation that waits for tests and review, and changes of the workstream that are under way.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -139,6 +140,16 @@ impl StateFile for PendingChange {
 pub(crate) enum RemoteBranchPolicy {
     Delete,
     Keep,
+}
+
+/// Comments on the pull request that are in the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FeedbackSeen {
+    pub(crate) comments: BTreeSet<String>,
+}
+
+impl StateFile for FeedbackSeen {
+    const SUFFIX: &'static str = "feedback.json";
 }
 
 /// Fast-forward of a checkout that is under way: a git that is killed in the middle leaves files of both commits.

@@ -10,9 +10,11 @@ use host::git::{RemoteBranch, WorktreeRepo};
 use host::lock::{FileLock, PassLock};
 use model::id::{BranchName, Sha, WorkstreamId};
 
-use super::interrupted::finish_locked;
+use super::include::fill;
+use super::interrupted::{FinishedChange, finish_locked};
 use super::ownership::check_owned;
 use super::product::{origin, own_changes};
+use super::setup_host::WorktreeSetup;
 use crate::disk::{
     Deletion, Effect, Implemented, PendingChange, PendingForward, ProjectDirs, ProjectEffects,
     RemoteBranchPolicy, StateFile, Workstream, make_dir, move_dir,
@@ -86,11 +88,14 @@ pub(crate) async fn open(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     id: &WorkstreamId,
-) -> WfResult<Workstream> {
+) -> WfResult<(Workstream, Vec<String>)> {
     let _run = dirs.try_lock_workstream(id, "open")?;
     let lock = dirs.lock_global_with_git(&format!("open {id}")).await?;
-    finish_locked(dirs, product, id, &lock).await?;
+    let finished = finish_locked(dirs, product, id, &lock).await?;
     let dir = dirs.workstream_dir(id);
+    if finished == Some(FinishedChange::Opened) {
+        return Ok((Workstream::load_dir(&dir)?, Vec::new()));
+    }
     if dir.exists() {
         return Err(Failure::usage(format!("{id} is open; see: wf status {id}")));
     }
@@ -99,6 +104,10 @@ pub(crate) async fn open(
         Failure::usage(format!("there is no closed workstream {id}; see: wf list --all"))
     })?;
     let (branch, worktree) = (&closed.meta.branch, dirs.worktree(id));
+    if finished.is_some() {
+        // The git of an interrupted `wf open` may have been killed while it locked the branch.
+        product.clear_branch_lock(branch).or_exit(WfExit::General)?;
+    }
     if product.branch_tip(branch).await.or_exit(WfExit::General)?.is_none() {
         return Err(Failure::usage(format!(
             "the branch {branch} of {id} is gone; restore it, or start over: wf new {id}"
@@ -110,19 +119,24 @@ pub(crate) async fn open(
     }
     PendingChange::Open { worktree: worktree.clone() }.save(dirs, id)?;
     make_dir(&dirs.worktrees_dir())?;
-    let added = product.reopen_worktree(&worktree, branch).await;
+    let folders = &closed.meta.sparse;
+    let added = match folders.is_empty() {
+        true => product.reopen_worktree(&worktree, branch).await,
+        false => product.reopen_sparse_worktree(&worktree, branch, folders).await,
+    };
     if let Err(error) = added {
         product.erase_worktree(&worktree).await.or_exit(WfExit::General)?;
         PendingChange::remove(dirs, id)?;
         return Err(error).or_exit(WfExit::General);
     }
+    let warnings = fill(dirs, product, &worktree).await;
     move_dir(&closed.dir, &dir)?;
     host::failpoint::hit("open-moved");
     let mut workstream = Workstream::load_dir(&dir)?;
     mark_open(&mut workstream)?;
     dirs.write_active()?;
     PendingChange::remove(dirs, id)?;
-    Ok(workstream)
+    Ok((workstream, warnings))
 }
 
 /// Marks a workstream whose folder was moved back as open. One that was merged goes on with new micro-commits.
@@ -172,6 +186,7 @@ fn forget(dirs: &ProjectDirs, id: &WorkstreamId) {
     }
     Implemented::remove(dirs, id).ok();
     PendingForward::remove(dirs, id).ok();
+    WorktreeSetup::remove(dirs, id).ok();
 }
 
 pub(crate) async fn observe_remote(

@@ -25,6 +25,13 @@ pub(crate) struct BoardStamp {
     active_stage: Vec<String>,
 }
 
+impl BoardStamp {
+    /// Reports whether a run is active.
+    pub(crate) fn has_run(&self) -> bool {
+        !self.active_stage.is_empty()
+    }
+}
+
 /// Reads only modification times, which is cheap enough to do twice a second.
 pub(crate) fn observe_stamp(dirs: &ProjectDirs) -> DiskResult<BoardStamp> {
     let time = |path: &Path| path.metadata().and_then(|facts| facts.modified()).ok();
@@ -74,7 +81,7 @@ fn observe_one(
         id: meta.id.clone(),
         title: meta.title.clone(),
         status: meta.status,
-        progress: plan.map(|plan| (plan.done_count(), plan.commits.len())),
+        progress: plan.map(|plan| (plan.done_count(), plan.wanted_count())),
         active_stage: observe_work(dirs, &meta.id),
         questions: waiting(workstream)?,
         awaits_approval,

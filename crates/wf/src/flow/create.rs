@@ -9,6 +9,7 @@ use std::time::Duration;
 use host::git::{RemoteBranch, WorktreeRepo};
 use model::id::{BranchName, Sha, WorkstreamId};
 
+use super::include::fill;
 use super::interrupted::{FinishedChange, finish_locked, undo_new};
 use super::product::origin;
 use super::refresh::{Tips, refresh};
@@ -21,9 +22,10 @@ use crate::disk::{
 };
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::conflict::parse_expected;
-use crate::rules::meta::{NewMeta, render_new};
+use crate::rules::meta::{NewMeta, StoryLink, render_new};
 use crate::rules::plan::render_new_plan;
 use crate::rules::project::branch_of;
+use crate::rules::sparse::choose_sparse;
 
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
 const TITLE_MAX: usize = 100;
@@ -37,6 +39,19 @@ pub(crate) struct CreateRequest<'a> {
     pub(crate) prefix: Option<&'a str>,
     /// A workstream or a branch.
     pub(crate) base: Option<&'a str>,
+    /// Workstreams that must be merged before.
+    pub(crate) after: &'a [String],
+    pub(crate) checkout: CheckoutExtent,
+    pub(crate) story: Option<StoryLink>,
+}
+
+/// Part of the repository that a worktree has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CheckoutExtent {
+    /// The choice of `SPARSE` in the profile.
+    Profile,
+    /// The expected paths and the folders that `SPARSE_PATHS` names.
+    Sparse,
 }
 
 /// Creates the workstream. The warnings name what could not be checked.
@@ -46,7 +61,7 @@ pub(crate) async fn create(
     request: &CreateRequest<'_>,
 ) -> WfResult<(Workstream, Vec<String>)> {
     let spec = check(dirs, product, request).await?;
-    let warnings = ask_remote(product, &spec.branch).await?;
+    let mut warnings = ask_remote(product, &spec.branch).await?;
     let lock = dirs.lock_global_with_git(&format!("new {}", spec.id)).await?;
     if finish_locked(dirs, product, &spec.id, &lock).await? == Some(FinishedChange::Created) {
         let workstream = Workstream::load_dir(&dirs.workstream_dir(&spec.id))?;
@@ -57,7 +72,8 @@ pub(crate) async fn create(
     PendingChange::New { branch, base, worktree }.save(dirs, &id)?;
     host::failpoint::hit("new-intended");
     match build(dirs, product, &spec).await {
-        Ok(workstream) => {
+        Ok((workstream, more)) => {
+            warnings.extend(more);
             dirs.write_active()?;
             PendingChange::remove(dirs, &id)?;
             Ok((workstream, warnings))
@@ -96,6 +112,10 @@ async fn check(
             "the repository is a shallow clone, in which nothing can run; run 'git fetch --unshallow' in it first",
         ));
     }
+    for after in request.after {
+        dirs.find_workstream(after)?;
+    }
+    let sparse = sparse_folders(dirs, request.checkout, &expected)?;
     let (base_branch, base) = find_base(dirs, product, request.base).await?;
     let spec = NewMeta {
         worktree: dirs.worktree(&id),
@@ -105,10 +125,32 @@ async fn check(
         base_branch,
         base_sha: base,
         expected_paths: expected,
+        after: request.after.to_vec(),
+        sparse,
+        story: request.story.clone(),
         now: host::clock::now(),
     };
     render_new(&spec).or_exit(WfExit::Config)?;
     Ok(spec)
+}
+
+/// Folders of a sparse worktree; none for a whole one.
+fn sparse_folders(
+    dirs: &ProjectDirs,
+    extent: CheckoutExtent,
+    expected: &[String],
+) -> WfResult<Vec<String>> {
+    let (profile, _) = dirs.load_profile()?;
+    if extent == CheckoutExtent::Profile && !profile.sparse.is_on {
+        return Ok(Vec::new());
+    }
+    let folders = choose_sparse(expected, &profile.sparse.paths);
+    if folders.is_empty() {
+        return Err(Failure::usage(
+            "a sparse worktree has the expected paths, and none are named; name them after the title, or set SPARSE_PATHS in the profile",
+        ));
+    }
+    Ok(folders)
 }
 
 /// Finds the base of a workstream and its tip. A workstream of that name comes before a branch.
@@ -176,11 +218,22 @@ async fn refuse_taken(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta
     Ok(())
 }
 
-async fn build(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) -> WfResult<Workstream> {
+async fn build(
+    dirs: &ProjectDirs,
+    product: &WorktreeRepo,
+    spec: &NewMeta,
+) -> WfResult<(Workstream, Vec<String>)> {
     make_dir(&dirs.worktrees_dir())?;
     let NewMeta { worktree, branch, base_sha, .. } = spec;
-    product.add_worktree(worktree, branch, base_sha).await.or_exit(WfExit::General)?;
+    let folders = &spec.sparse;
+    if folders.is_empty() {
+        product.add_worktree(worktree, branch, base_sha).await.or_exit(WfExit::General)?;
+    } else {
+        let made = product.add_sparse_worktree(worktree, branch, base_sha, folders).await;
+        made.or_exit(WfExit::General)?;
+    }
     host::failpoint::hit("new-worktree");
+    let warnings = fill(dirs, product, worktree).await;
     write_files(&dirs.unfinished_dir(&spec.id), spec)?;
     host::failpoint::hit("new-files");
     let dir = dirs.workstream_dir(&spec.id);
@@ -189,7 +242,7 @@ async fn build(dirs: &ProjectDirs, product: &WorktreeRepo, spec: &NewMeta) -> Wf
     let mut workstream = Workstream::load_dir(&dir)?;
     let tips = Tips::observe(product).await?;
     refresh(product, &tips, &mut workstream).await?;
-    Ok(workstream)
+    Ok((workstream, warnings))
 }
 
 /// Writes the files of a workstream into a folder that becomes one when it is complete.

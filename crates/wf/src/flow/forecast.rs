@@ -4,36 +4,57 @@
 use host::git::WorktreeRepo;
 use merge::resolver::decide::TrustThreshold;
 use model::id::Sha;
-use serde::Serialize;
 
 use super::resolver::{MergeScratch, open_paths};
-use crate::exit::{OrExit, WfExit, WfResult};
+use crate::disk::ProjectDirs;
+use crate::disk::forecast_cache::ForecastCache;
+use crate::exit::{Failure, OrExit, WfExit, WfResult};
+use crate::rules::branch_forecast::BranchForecast;
 
-/// Expected result of merging two branches with git and then the resolver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "merge", rename_all = "snake_case")]
-pub(crate) enum BranchForecast {
-    /// Git merges them without a conflict.
-    Clean,
-    /// They conflict in these paths, and the resolver resolves all of them.
-    Resolves { paths: Vec<String> },
-    /// `paths` need a person; the resolver resolves the others.
-    Conflicts { paths: Vec<String>, resolved: Vec<String> },
-    /// They have no common ancestor.
-    Impossible { reason: String },
+/// Forecasts many merges. One process of git tells which are clean; the resolver looks at the others; a forecast that was
+/// made before is not made again.
+pub(crate) async fn forecast_all(
+    dirs: &ProjectDirs,
+    product: &WorktreeRepo,
+    pairs: &[(Sha, Sha)],
+) -> WfResult<Vec<BranchForecast>> {
+    let mut cache = ForecastCache::load(dirs);
+    let is_new = |(ours, theirs): &&(Sha, Sha)| cache.get(ours, theirs).is_none();
+    let new: Vec<(Sha, Sha)> = pairs.iter().filter(is_new).cloned().collect();
+    if !new.is_empty() {
+        let scratch = MergeScratch::open(product).await?;
+        // A pair without a common ancestor fails for all of them; each is then tried by itself.
+        let clean = scratch.repo.merge_cleanly(&new).await.unwrap_or_default();
+        for (at, pair) in new.iter().enumerate() {
+            let found = match clean.get(at) {
+                Some(true) => BranchForecast::Clean,
+                Some(false) => forecast_in(&scratch, pair).await?,
+                None => forecast(product, &pair.0, &pair.1).await?,
+            };
+            cache.insert(pair, found);
+        }
+        cache.save(dirs);
+    }
+    let known = pairs.iter().map(|(ours, theirs)| cache.get(ours, theirs).cloned());
+    known
+        .collect::<Option<_>>()
+        .ok_or_else(|| Failure::new(WfExit::Internal, "a forecast is missing"))
 }
 
 /// Merges two commits in memory and reports what the merge comes to.
-pub(crate) async fn forecast(
-    product: &WorktreeRepo,
-    ours: &Sha,
-    theirs: &Sha,
-) -> WfResult<BranchForecast> {
+async fn forecast(product: &WorktreeRepo, ours: &Sha, theirs: &Sha) -> WfResult<BranchForecast> {
     if product.merge_base(ours, theirs).await.or_exit(WfExit::General)?.is_none() {
         let reason = "they have no commit in common".to_owned();
         return Ok(BranchForecast::Impossible { reason });
     }
     let scratch = MergeScratch::open(product).await?;
+    forecast_in(&scratch, &(ours.clone(), theirs.clone())).await
+}
+
+async fn forecast_in(
+    scratch: &MergeScratch,
+    (ours, theirs): &(Sha, Sha),
+) -> WfResult<BranchForecast> {
     let merge = scratch.resolve(ours, theirs, TrustThreshold::DEFAULT).await?;
     let resolved: Vec<String> = merge.receipts.iter().map(|it| it.path.to_string()).collect();
     Ok(match (merge.rest.is_empty(), resolved.is_empty()) {
@@ -41,26 +62,4 @@ pub(crate) async fn forecast(
         (true, false) => BranchForecast::Resolves { paths: resolved },
         (false, _) => BranchForecast::Conflicts { paths: open_paths(&merge), resolved },
     })
-}
-
-impl BranchForecast {
-    pub(crate) fn words(&self) -> String {
-        match self {
-            Self::Clean => "merges cleanly".to_owned(),
-            Self::Resolves { paths } => {
-                format!("merges; conflicts that resolve automatically: {}", paths.join(", "))
-            }
-            Self::Conflicts { paths, resolved } if resolved.is_empty() => {
-                format!("conflicts in {}", paths.join(", "))
-            }
-            Self::Conflicts { paths, resolved } => {
-                format!(
-                    "conflicts in {}; {} more resolve automatically",
-                    paths.join(", "),
-                    resolved.len()
-                )
-            }
-            Self::Impossible { reason } => format!("cannot be merged: {reason}"),
-        }
-    }
 }

@@ -17,6 +17,7 @@ pub(crate) enum FinishedChange {
     /// It had not begun, or everything but its record was done.
     Nothing,
     Created,
+    Opened,
     NewUndone,
     Deleted {
         branch: BranchName,
@@ -50,6 +51,7 @@ pub(super) async fn finish_locked(
     lock: &FileLock,
 ) -> WfResult<Option<FinishedChange>> {
     let Some(change) = PendingChange::load(dirs, id)? else { return Ok(None) };
+    product.clear_packed_refs_lock().await.or_exit(WfExit::General)?;
     let in_place = dirs.workstream_dir(id).exists();
     let finished = match change {
         PendingChange::New { .. } if in_place => FinishedChange::Created,
@@ -67,7 +69,7 @@ pub(super) async fn finish_locked(
         }
         PendingChange::Open { .. } if in_place => {
             archive::mark_open(&mut Workstream::load_dir(&dirs.workstream_dir(id))?)?;
-            FinishedChange::Nothing
+            FinishedChange::Opened
         }
         PendingChange::Open { worktree } => {
             product.erase_worktree(&worktree).await.or_exit(WfExit::General)?;

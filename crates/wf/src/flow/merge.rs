@@ -46,6 +46,15 @@ pub(crate) async fn check_ready(
         let needs = needs.map(|needs| format!("; {needs}")).unwrap_or_default();
         return Err(Failure::new(WfExit::Blocked, words + &needs));
     }
+    // A plan that was extended after the acceptance, by a person or by a command that was killed.
+    if let Ok(plan) = workstream.load_plan()
+        && let Some(next) = plan.next()
+    {
+        let words = format!("{} is not done: {} is still in the plan", meta.id, next.id);
+        let remedy =
+            format!("do it: wf run {0}, or drop it: wf plan drop {1} -w {0}", meta.id, next.id);
+        return Err(Failure::new(WfExit::Blocked, format!("{words}; {remedy}")));
+    }
     if let Some(lower) = find_lower(dirs, workstream)? {
         let words = format!("{} starts from {lower}, which is not merged yet", meta.id);
         return Err(Failure::new(WfExit::Blocked, format!("{words}; first: wf merge {lower}")));
@@ -97,15 +106,17 @@ pub(super) async fn refuse_dirty(product: &WorktreeRepo, dir: &Path, what: &str)
     }
 }
 
-/// Merges locally. The caller holds the workstream's lock and the global one. The status changes last, so that a command
-/// that was killed before the push is finished by running it again.
+/// Merges locally what the gates judged, or returns `None` if a branch has moved since. The caller holds the workstream's
+/// lock and the global one. The status changes last, so that a command that was killed before the push is finished by
+/// running it again.
 pub(crate) async fn merge_local(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &mut Workstream,
+    judged: &Sha,
     publish: Publish,
     lock: &FileLock,
-) -> WfResult<Merged> {
+) -> WfResult<Option<Merged>> {
     let effects = ProjectEffects::of(dirs)?;
     let meta = workstream.meta.clone();
     let lost =
@@ -118,6 +129,9 @@ pub(crate) async fn merge_local(
     mend_forward(dirs, product, &meta.id).await?;
     if let Some(dir) = &checkout {
         refuse_dirty(product, dir, "the checkout").await?;
+    }
+    if !is_judged(product, judged, &base, &head).await? {
+        return Ok(None);
     }
     let commit = make_commit(product, workstream, &base, &head).await?;
     host::failpoint::hit("merge-before-move");
@@ -137,7 +151,18 @@ pub(crate) async fn merge_local(
         effects.record(push, pushing).await?.or_exit(WfExit::General)?;
     }
     workstream.set_status(WorkstreamStatus::Done, "")?;
-    Ok(Merged { is_fast_forward: commit == head, commit, pushed })
+    Ok(Some(Merged { is_fast_forward: commit == head, commit, pushed }))
+}
+
+/// Returns whether the merge of the two tips has the tree that the gates judged.
+async fn is_judged(product: &WorktreeRepo, judged: &Sha, base: &Sha, head: &Sha) -> WfResult<bool> {
+    if head != judged {
+        return Ok(false);
+    }
+    let user = product.user();
+    // The head is in the base already if an earlier try was killed after it moved the base.
+    Ok(user.is_ancestor(base, head).await.or_exit(WfExit::General)?
+        || user.is_ancestor(head, base).await.or_exit(WfExit::General)?)
 }
 
 /// Moves the base branch: with its files where it is checked out, by its ref elsewhere.
@@ -181,7 +206,8 @@ async fn make_commit(
     if user.is_ancestor(head, base).await.or_exit(WfExit::General)? {
         return Ok(base.clone());
     }
-    if user.is_ancestor(base, head).await.or_exit(WfExit::General)? {
+    // A branch that merged its base would put the base's own commits behind it: its history begins with the other parent.
+    if user.is_on_main_line(base, head).await.or_exit(WfExit::General)? {
         return Ok(head.clone());
     }
     let merged = product.merge_tree(base, head).await.or_exit(WfExit::General)?;

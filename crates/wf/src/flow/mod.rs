@@ -1,12 +1,17 @@
 //! Observe, decide, act: what the commands have in common and what takes more than one step.
 
+mod agent_merge;
 pub(crate) mod archive;
 mod artifact;
+pub(crate) mod background;
 pub(crate) mod board;
+pub(crate) mod branch_review;
 pub(crate) mod create;
+pub(crate) mod fix;
 pub(crate) mod forecast;
 pub(crate) mod forward;
 pub(crate) mod gate;
+pub(crate) mod include;
 pub(crate) mod interrupted;
 pub(crate) mod merge;
 pub(crate) mod notify;
@@ -18,6 +23,8 @@ pub(crate) mod remains;
 pub(crate) mod reset;
 pub(crate) mod resolver;
 pub(crate) mod run;
+pub(crate) mod run_all;
+mod setup_host;
 pub(crate) mod stage;
 pub(crate) mod suite;
 pub(crate) mod update;

@@ -79,6 +79,35 @@ async fn find_address(product: &WorktreeRepo, profile: &Profile) -> WfResult<Opt
     })
 }
 
+/// The owner of the repository on the forge.
+pub(crate) async fn forge_owner(product: &WorktreeRepo, profile: &Profile) -> WfResult<String> {
+    let address = find_address(product, profile).await?;
+    address
+        .map(|address| address.owner)
+        .ok_or_else(|| Failure::usage("origin names no repository on a forge; set FORGE_URL"))
+}
+
+/// The host of the project's forge, if it has one.
+pub(crate) async fn find_forge_host(
+    product: &WorktreeRepo,
+    profile: &Profile,
+) -> WfResult<Option<String>> {
+    Ok(find_address(product, profile).await?.map(|address| address.host))
+}
+
+/// Reads an issue of the project's forge: title and text.
+pub(crate) async fn read_issue(dirs: &ProjectDirs, number: u64) -> WfResult<String> {
+    let (profile, _) = dirs.load_profile()?;
+    let product = super::product::open_product(dirs).await?;
+    let MergeRoute::Forge(forge) = choose_merge_route(dirs, &product, &profile).await? else {
+        return Err(Failure::usage(
+            "there is no forge to read an issue from; set MERGE_MODE and FORGE_URL",
+        ));
+    };
+    let issue = forge.read_issue(number).await.or_exit(WfExit::General)?;
+    Ok(format!("{}\n\n{}\n", issue.title, issue.body))
+}
+
 async fn find_token(
     dirs: &ProjectDirs,
     address: &ForgeAddress,
@@ -148,6 +177,7 @@ pub(crate) async fn publish(
         body: render_pull(&plan),
         head: meta.branch.clone(),
         base: meta.base_branch.clone(),
+        draft: false,
     };
     let renew = |_: &PullRequest| Some(PullRenewal::of(&pull));
     let opened = effects.record(effect("pull.open"), open_pull(forge, &pull, renew)).await?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use futures_util::{StreamExt, stream};
-use host::git::WorktreeRepo;
+use host::git::{WorktreeEntry, WorktreeRepo};
 use model::id::Sha;
 
 use crate::disk::workstream::{Durability, TOUCHED};
@@ -34,15 +34,19 @@ pub(crate) enum Refreshed {
 
 impl Tips {
     pub(crate) async fn observe(product: &WorktreeRepo) -> WfResult<Self> {
-        let (branches, worktrees) = tokio::join!(product.branches(), product.worktrees());
-        let worktrees = worktrees.or_exit(WfExit::General)?;
-        Ok(Self {
-            branches: branches.or_exit(WfExit::General)?.into_iter().collect(),
-            worktrees: worktrees
-                .into_iter()
-                .filter_map(|entry| Some((entry.path, entry.head?)))
-                .collect(),
-        })
+        let branches = product.branches().await.or_exit(WfExit::General)?;
+        let branches: HashMap<String, Sha> = branches.into_iter().collect();
+        let worktrees = match product.read_worktrees() {
+            Some(worktrees) => worktrees,
+            None => product.worktrees().await.or_exit(WfExit::General)?,
+        };
+        let head_of = |entry: &WorktreeEntry| {
+            let tip = entry.branch.as_ref().and_then(|branch| branches.get(branch.as_str()));
+            entry.head.clone().or_else(|| tip.cloned())
+        };
+        let worktrees = worktrees.into_iter();
+        let worktrees = worktrees.filter_map(|entry| Some((entry.path.clone(), head_of(&entry)?)));
+        Ok(Self { worktrees: worktrees.collect(), branches })
     }
 
     /// Reads only the branches: reading a thousand worktrees takes time.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engine::test_count::{TestCount, parse_junit, parse_test_output};
 use host::process::{Leftovers, RunLimits, run};
 use model::command::{CommandExit, CommandRecord, CommandSpec};
 
@@ -26,6 +27,7 @@ pub(crate) struct SuiteJob<'a> {
     /// The folder of its artifacts in the workspace, and the folder that they are copied to.
     pub(crate) left: String,
     pub(crate) results: PathBuf,
+    pub(crate) timeout: Duration,
 }
 
 impl SuiteJob<'_> {
@@ -39,6 +41,20 @@ pub(crate) struct SuiteExit {
     /// 124 when it ran out of time.
     pub(crate) exit_code: i32,
     pub(crate) duration: Duration,
+}
+
+/// Name of the build among the suites.
+const BUILD: &str = "build";
+
+/// Runs the build that the profile names. Returns its result only if it failed: a build is not a test.
+pub(crate) async fn run_build(context: StageContext<'_>) -> StageResult<Option<SuiteResult>> {
+    let command = context.profile.setup.build.clone();
+    if command.is_empty() {
+        return Ok(None);
+    }
+    let build = Suite { name: BUILD, how: SuiteRunner::Command(command) };
+    let result = run_suite(context, &build).await?;
+    Ok(Some(result).filter(|result| result.status == SuiteStatus::Failed))
 }
 
 pub(crate) async fn run_suite(
@@ -59,10 +75,17 @@ pub(crate) async fn run_suite(
         argv,
         left: format!("test-results/{}/{}", context.runner.dirs.project.name, suite.name),
         results: context.run_dir.join("tests").join(suite.name),
+        timeout: match suite.name {
+            BUILD => context.profile.setup.build_timeout,
+            _ => context.profile.test_timeout,
+        },
     };
     make_dir(&job.results)?;
     let end = match context.profile.test_in {
-        TestIn::Host => run_on_host(context, &job).await?,
+        TestIn::Host => {
+            context.set_up_on_host().await?;
+            run_on_host(context, &job).await?
+        }
         TestIn::Box => context.run_in_box(&job).await?,
     };
     let text = read_optional(&job.log()).ok().flatten().unwrap_or_default();
@@ -73,7 +96,22 @@ pub(crate) async fn run_suite(
     {
         return Ok(SuiteResult::skipped(suite.name, &format!("Target '{target}' not in Makefile")));
     }
-    Ok(result_of(suite.name, &end, &job.results))
+    let mut result = result_of(suite.name, &end, &job.results);
+    result.tests_seen = count_tests(result.stats, &job.results, &text);
+    Ok(result)
+}
+
+/// Counts the tests that ran, from the first source that has any: the summary, the JUnit file, the output. A group of tests
+/// without a number, such as a Go package, counts as one.
+fn count_tests(stats: Option<Stats>, results: &Path, output: &str) -> Option<u64> {
+    let of_summary = stats.map(|stats| stats.passed + stats.failed);
+    let of_junit =
+        || fs::read(results.join("junit.xml")).ok().and_then(|bytes| parse_junit(&bytes));
+    let of_runner = |count: TestCount| count.ran() + count.groups;
+    of_summary
+        .filter(|count| *count > 0)
+        .or_else(|| of_junit().map(of_runner).filter(|count| *count > 0))
+        .or_else(|| parse_test_output(output).map(of_runner).filter(|count| *count > 0))
 }
 
 /// Reports whether make found no rule for the target, or nothing to do for it: in both cases no test ran.
@@ -86,10 +124,10 @@ fn is_absent(output: &str, target: &str) -> bool {
 
 /// Runs the suite as the user who runs wf, with a time limit; its whole process group ends with it.
 async fn run_on_host(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResult<SuiteExit> {
-    let (profile, worktree) = (context.profile, &context.workstream.meta.worktree);
-    let spec = host_command(context, job)?;
+    let worktree = &context.workstream.meta.worktree;
+    let spec = host_command(context, &job.argv)?;
     let limits = RunLimits {
-        timeout: Some(profile.test_timeout),
+        timeout: Some(job.timeout),
         stdout_cap: LOG_CAP,
         stderr_cap: LOG_CAP,
         grace: Duration::from_secs(2),
@@ -125,15 +163,15 @@ async fn run_on_host(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResu
     Ok(SuiteExit { exit_code: code_of(output.exit), duration: output.duration })
 }
 
-fn host_command(context: StageContext<'_>, job: &SuiteJob<'_>) -> StageResult<CommandSpec> {
+pub(super) fn host_command(context: StageContext<'_>, argv: &[String]) -> StageResult<CommandSpec> {
     let (profile, worktree) = (context.profile, &context.workstream.meta.worktree);
-    let program = job.argv.first().cloned().unwrap_or_default();
+    let program = argv.first().cloned().unwrap_or_default();
     let program = match program.contains('/') {
         true => worktree.join(&program),
         false => host::tool::which(&program)
             .ok_or_else(|| StageRunError::Failed(format!("{program} was not found; install it")))?,
     };
-    let mut spec = CommandSpec::new(program).args(job.argv.iter().skip(1)).cwd(worktree);
+    let mut spec = CommandSpec::new(program).args(argv.iter().skip(1)).cwd(worktree);
     // Login variables are not passed on, nor the flags that an outer make exports to the project's make.
     spec.env = host::env::vars_os();
     spec.env
@@ -178,6 +216,7 @@ fn result_of(name: &str, end: &SuiteExit, kept: &Path) -> SuiteResult {
             screenshots: shots.map(|shot| format!("tests/{name}/screenshots/{shot}")).collect(),
         },
         stats,
+        tests_seen: None,
     }
 }
 

@@ -8,13 +8,17 @@ use merge::resolver::receipt::Receipt;
 use model::id::Sha;
 use model::inert::inert_line;
 use serde::Serialize;
+use shell::Ui;
 
+use super::agent_merge::{MergeAgent, NoMerge, OpenMerge, conclude};
 use super::forward::{fast_forward, mend_forward};
 use super::merge::refuse_dirty;
 use super::product::{check_worktree, identity};
+use super::refresh::{Tips, refresh};
 use super::resolver::{MergeScratch, open_paths};
 use crate::disk::{PendingForward, ProjectDirs, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
+use crate::rules::profile::Profile;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -24,18 +28,79 @@ pub(crate) enum Updated {
     /// The branch had no commits of its own and was fast-forwarded to its base.
     Forward { commit: Sha },
     /// The base branch was merged, and these conflicts were resolved.
-    Merged { commit: Sha, receipts: Vec<Receipt> },
+    Merged {
+        commit: Sha,
+        receipts: Vec<Receipt>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by_agent: Option<AgentShare>,
+    },
+}
+
+/// Conflicts that an agent resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct AgentShare {
+    pub(crate) agent: &'static str,
+    pub(crate) paths: Vec<String>,
+}
+
+/// Treatment of conflicts that the resolver leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenConflicts {
+    Agent,
+    Refuse,
+}
+
+/// Options of an update.
+pub(crate) struct UpdateOptions<'a> {
+    pub(crate) ui: &'a Ui,
+    pub(crate) profile: &'a Profile,
+    pub(crate) trust: TrustThreshold,
+    pub(crate) open: OpenConflicts,
 }
 
 const NAMED: usize = 10;
 
-/// Updates; the caller holds the workstream's lock and the global one.
+/// Updates; the caller holds the workstream's lock. The global lock is not held while an agent works.
 pub(crate) async fn update(
     dirs: &ProjectDirs,
     product: &WorktreeRepo,
-    workstream: &Workstream,
-    trust: TrustThreshold,
+    workstream: &mut Workstream,
+    options: &UpdateOptions<'_>,
 ) -> WfResult<Updated> {
+    let note = format!("update {}", workstream.meta.id);
+    let lock = dirs.lock_global_with_git(&note).await?;
+    let [head, base] = observe_sides(dirs, product, workstream).await?;
+    let meta = workstream.meta.clone();
+    let user = product.user();
+    let updated = if user.is_ancestor(&base, &head).await.or_exit(WfExit::General)? {
+        drop(lock);
+        Updated::Same
+    } else if user.is_ancestor(&head, &base).await.or_exit(WfExit::General)? {
+        drop(lock);
+        Updated::Forward { commit: base }
+    } else {
+        drop(lock);
+        merge_base(dirs, product, workstream, [&head, &base], options).await?
+    };
+    let _lock = dirs.lock_global_with_git(&note).await?;
+    if let Updated::Forward { commit } | Updated::Merged { commit, .. } = &updated {
+        let (checkout, from, to) = (meta.worktree.clone(), head.clone(), commit.clone());
+        let pending = PendingForward { checkout, from, to };
+        fast_forward(dirs, product, &meta.id, &pending).await?.or_exit(WfExit::Blocked)?;
+    }
+    // Which files are the workstream's own depends on what it was merged with.
+    *workstream = Workstream::load_dir(&workstream.dir)?;
+    refresh(product, &Tips::observe(product).await?, workstream).await?;
+    dirs.write_active()?;
+    Ok(updated)
+}
+
+/// Checks that the worktree can be updated, and returns the tips of its branch and of the base branch.
+async fn observe_sides(
+    dirs: &ProjectDirs,
+    product: &WorktreeRepo,
+    workstream: &Workstream,
+) -> WfResult<[Sha; 2]> {
     let meta = &workstream.meta;
     check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
     mend_forward(dirs, product, &meta.id).await?;
@@ -45,28 +110,15 @@ pub(crate) async fn update(
     let base = base.ok_or_else(|| lost(meta.base_branch.as_str()))?;
     let head = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| lost(meta.branch.as_str()))?;
-    let user = product.user();
-    if user.is_ancestor(&base, &head).await.or_exit(WfExit::General)? {
-        return Ok(Updated::Same);
-    }
-    let updated = if user.is_ancestor(&head, &base).await.or_exit(WfExit::General)? {
-        Updated::Forward { commit: base }
-    } else {
-        merge_base(product, workstream, [&head, &base], trust).await?
-    };
-    if let Updated::Forward { commit } | Updated::Merged { commit, .. } = &updated {
-        let (checkout, from, to) = (meta.worktree.clone(), head.clone(), commit.clone());
-        let pending = PendingForward { checkout, from, to };
-        fast_forward(dirs, product, &meta.id, &pending).await?.or_exit(WfExit::Blocked)?;
-    }
-    Ok(updated)
+    Ok([head, base])
 }
 
 async fn merge_base(
+    dirs: &ProjectDirs,
     product: &WorktreeRepo,
     workstream: &Workstream,
     [head, base]: [&Sha; 2],
-    trust: TrustThreshold,
+    options: &UpdateOptions<'_>,
 ) -> WfResult<Updated> {
     let meta = &workstream.meta;
     let common = product.merge_base(head, base).await.or_exit(WfExit::General)?;
@@ -75,11 +127,24 @@ async fn merge_base(
         return Err(Failure::new(WfExit::Blocked, words));
     }
     let scratch = MergeScratch::open(product).await?;
-    let resolved = scratch.resolve(head, base, trust).await?;
-    if !resolved.rest.is_empty() {
-        return Err(refusal(workstream, &open_paths(&resolved)));
-    }
+    let resolved = scratch.resolve(head, base, options.trust).await?;
     let message = render_message(workstream, &resolved.receipts);
+    if !resolved.rest.is_empty() {
+        let paths = open_paths(&resolved);
+        if options.open == OpenConflicts::Refuse {
+            return Err(refusal(workstream, &paths, ""));
+        }
+        let UpdateOptions { ui, profile, .. } = *options;
+        let agent = MergeAgent { ui, dirs, product, workstream, profile };
+        let scratch = &scratch;
+        let merge = OpenMerge { head, base, scratch, resolved: &resolved, message: &message };
+        let (commit, agent) = conclude(&agent, &merge).await.map_err(|error| match error {
+            NoMerge::Open(why) => refusal(workstream, &paths, &format!(" ({why})")),
+            NoMerge::Failed(failure) => failure,
+        })?;
+        let by_agent = Some(AgentShare { agent, paths });
+        return Ok(Updated::Merged { commit, receipts: resolved.receipts, by_agent });
+    }
     let draft = CommitDraft {
         tree: &resolved.tree,
         parents: &[head.clone(), base.clone()],
@@ -91,17 +156,17 @@ async fn merge_base(
     let name = RefName::parse("refs/wf/update").or_exit(WfExit::Internal)?;
     scratch.repo.update_ref(&name, &commit, OldValue::Missing).await.or_exit(WfExit::General)?;
     product.take_objects(&scratch.repo, &name).await.or_exit(WfExit::General)?;
-    Ok(Updated::Merged { commit, receipts: resolved.receipts })
+    Ok(Updated::Merged { commit, receipts: resolved.receipts, by_agent: None })
 }
 
-fn refusal(workstream: &Workstream, open: &[String]) -> Failure {
+fn refusal(workstream: &Workstream, open: &[String], why: &str) -> Failure {
     let meta = &workstream.meta;
     let more = open.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     Failure::new(
         WfExit::Blocked,
         format!(
-            "{} conflicts with {} in {}{more}, and nothing was changed; merge it by hand: git -C {} merge {}",
+            "{} conflicts with {} in {}{more}, and nothing was changed{why}; merge it by hand: git -C {} merge {}",
             meta.branch,
             meta.base_branch,
             open.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", "),

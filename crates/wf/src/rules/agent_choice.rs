@@ -79,7 +79,7 @@ pub(super) fn parse_agent(
     Ok(choice)
 }
 
-const PROVIDER_RULE: &str = "codex, claude, opencode, pi, scripted or command";
+pub(super) const PROVIDER_RULE: &str = "codex, claude, opencode, pi, scripted or command";
 const PRICE_RULE: &str = "dollars for a million tokens as IN,OUT";
 
 fn parse_amount(text: &str) -> Option<f64> {
@@ -165,7 +165,7 @@ mod tests {
     fn every_key_is_in_the_reference() {
         let reference = include_str!("../../PROFILE.md").replace("<STAGE>", "REVIEW");
         let (_, known) = parse_known(&EnvFile::default()).unwrap();
-        assert_eq!(known.len(), 40 + 3 * 14);
+        assert_eq!(known.len(), 57 + 3 * 14);
         for key in known {
             let key = key.replace("AGENT_IMPLEMENT", "AGENT_REVIEW");
             let key = key.replace("AGENT_PLAN", "AGENT_REVIEW");

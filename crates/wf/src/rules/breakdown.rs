@@ -83,7 +83,8 @@ pub(crate) fn append_draft(text: &str, plan: &Plan, workstream: &str, draft: &Br
     out
 }
 
-fn one_line(text: &str) -> String {
+/// A title as the plan has it: one line, cut at its limit.
+pub(crate) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(TITLE_MAX).collect()
 }

@@ -124,6 +124,31 @@ pub(crate) fn test_command(files: &RootFiles) -> Option<&'static str> {
     by_file.into_iter().find(|(name, _)| has(name)).map(|(_, command)| command)
 }
 
+/// The command that installs what a repository depends on, and the folders that it fills: in the workspace, or `~/name` in
+/// the home of a box. None without a lock file, because then nothing tells when it has to run again.
+pub(crate) fn setup_command(files: &RootFiles) -> Option<(&'static str, &'static str)> {
+    let has = |name: &str| files.names.iter().any(|known| known == name);
+    let modules = "node_modules";
+    let by_file = [
+        ("package-lock.json", ("npm ci", modules)),
+        ("npm-shrinkwrap.json", ("npm ci", modules)),
+        ("pnpm-lock.yaml", ("pnpm install --frozen-lockfile", modules)),
+        (
+            "yarn.lock",
+            match has(".yarnrc.yml") {
+                true => ("yarn install --immutable", modules),
+                false => ("yarn install --frozen-lockfile", modules),
+            },
+        ),
+        ("bun.lock", ("bun install --frozen-lockfile", modules)),
+        ("bun.lockb", ("bun install --frozen-lockfile", modules)),
+        ("uv.lock", ("uv sync", ".venv")),
+        ("Cargo.lock", ("cargo fetch --locked", "~/.cargo")),
+        ("go.sum", ("go mod download", "~/go")),
+    ];
+    by_file.into_iter().find(|(name, _)| has(name)).map(|(_, setup)| setup)
+}
+
 /// `npm init` writes a test script that only fails.
 fn has_test_script(package: &str) -> bool {
     let package: Value = serde_json::from_str(package).unwrap_or_default();
@@ -181,6 +206,25 @@ mod tests {
             ..files(&["Cargo.toml"])
         };
         assert_eq!(test_command(&just), Some("just test"));
+    }
+
+    #[test]
+    fn what_a_lock_file_names_is_installed() {
+        for (names, setup) in [
+            (&["package.json"][..], None),
+            (&["package-lock.json"], Some(("npm ci", "node_modules"))),
+            (&["pnpm-lock.yaml"], Some(("pnpm install --frozen-lockfile", "node_modules"))),
+            (&["yarn.lock"], Some(("yarn install --frozen-lockfile", "node_modules"))),
+            (&["yarn.lock", ".yarnrc.yml"], Some(("yarn install --immutable", "node_modules"))),
+            (&["bun.lock"], Some(("bun install --frozen-lockfile", "node_modules"))),
+            (&["uv.lock"], Some(("uv sync", ".venv"))),
+            (&["Cargo.toml"], None),
+            (&["Cargo.toml", "Cargo.lock"], Some(("cargo fetch --locked", "~/.cargo"))),
+            (&["go.mod", "go.sum"], Some(("go mod download", "~/go"))),
+            (&["pom.xml"], None),
+        ] {
+            assert_eq!(setup_command(&files(names)), setup, "{names:?}");
+        }
     }
 
     #[test]

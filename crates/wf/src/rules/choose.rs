@@ -12,7 +12,7 @@ pub(crate) struct ProjectCandidate {
 pub(crate) enum NoProject {
     #[error("there is no project '{name}'{}", super::suggest::see(hint, "wf project list"))]
     Unknown { name: String, hint: String },
-    #[error("no project is registered yet; register one: wf interview")]
+    #[error("no project is registered yet; in a checkout of your product run: wf init")]
     NoneRegistered,
     #[error(
         "several projects are registered ({names}); say which: --project NAME, or set AOS_PROJECT"

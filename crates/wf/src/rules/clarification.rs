@@ -104,6 +104,15 @@ impl Clarification {
         }
     }
 
+    /// Reports whether another question has the same words, options and urgency.
+    pub(crate) fn is_same(&self, other: &NewQuestion) -> bool {
+        self.question == other.text
+            && self.options == other.options
+            && self.urgency == other.urgency.word()
+            && self.source_stage == other.source_stage
+            && self.blocks == other.blocks
+    }
+
     pub(crate) fn is_blocking(&self) -> bool {
         // An unknown word counts as blocking, the safe choice.
         !matches!(self.urgency.as_str(), "important" | "low")

@@ -26,6 +26,31 @@ pub(crate) struct SuiteResult {
     pub(crate) artifacts: Artifacts,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stats: Option<Stats>,
+    /// Tests that ran, as the suite's summary, its JUnit file or its output says. None: no test was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tests_seen: Option<u64>,
+}
+
+/// Extent to which the suites tested anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Tested {
+    /// No suite ran.
+    No,
+    /// Suites ran, and none of them reports a test.
+    NoTestSeen,
+    Yes,
+}
+
+impl Tested {
+    /// Words that follow "passed".
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Self::No => ", untested",
+            Self::NoTestSeen => ", no test was seen",
+            Self::Yes => "",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,8 +105,21 @@ impl TestManifest {
         reasons
     }
 
-    pub(crate) fn has_run_any(&self) -> bool {
-        self.suites.iter().any(|suite| suite.status != SuiteStatus::Skipped)
+    pub(crate) fn tested(&self) -> Tested {
+        let ran = || self.suites.iter().filter(|suite| suite.status != SuiteStatus::Skipped);
+        if ran().next().is_none() {
+            Tested::No
+        } else if ran().any(|suite| suite.tests_seen.is_some()) {
+            Tested::Yes
+        } else {
+            Tested::NoTestSeen
+        }
+    }
+
+    /// Suites that passed without a sign of a test.
+    pub(crate) fn passed_without_a_test(&self) -> impl Iterator<Item = &str> {
+        let silent = self.suites.iter().filter(|suite| suite.is_passed_without_a_test());
+        silent.map(|suite| suite.name.as_str())
     }
 }
 
@@ -95,7 +133,12 @@ impl SuiteResult {
             duration_seconds: None,
             artifacts: Artifacts::default(),
             stats: None,
+            tests_seen: None,
         }
+    }
+
+    pub(crate) fn is_passed_without_a_test(&self) -> bool {
+        self.status == SuiteStatus::Passed && self.tests_seen.is_none()
     }
 }
 
@@ -103,6 +146,27 @@ impl SuiteResult {
 mod tests {
     use super::*;
     use crate::rules::schema::Schema;
+
+    #[track_caller]
+    fn check(suites: &[(SuiteStatus, Option<u64>)], expected: Tested) {
+        let suites = suites.iter().map(|(status, tests_seen)| SuiteResult {
+            status: *status,
+            tests_seen: *tests_seen,
+            ..SuiteResult::skipped("unit", "x")
+        });
+        let manifest = TestManifest::new(suites.collect(), Timestamp::UNIX_EPOCH);
+        assert_eq!(manifest.tested(), expected);
+    }
+
+    #[test]
+    fn a_suite_that_shows_no_test_does_not_count_as_tested() {
+        use SuiteStatus::{Failed, Passed, Skipped};
+        check(&[], Tested::No);
+        check(&[(Skipped, None)], Tested::No);
+        check(&[(Passed, None)], Tested::NoTestSeen);
+        check(&[(Skipped, None), (Passed, None), (Failed, None)], Tested::NoTestSeen);
+        check(&[(Passed, None), (Passed, Some(3))], Tested::Yes);
+    }
 
     #[test]
     fn what_is_written_keeps_the_schema_and_omits_what_is_absent() {
@@ -117,6 +181,7 @@ mod tests {
                 ..Artifacts::default()
             },
             stats: Some(Stats { total: 3, passed: 2, failed: 1, skipped: 0 }),
+            tests_seen: Some(3),
         };
         let manifest = TestManifest::new(
             vec![ran, SuiteResult::skipped("e2e", "no target")],
@@ -125,6 +190,6 @@ mod tests {
         let value = serde_json::to_value(&manifest).unwrap();
         assert_eq!(Schema::TestManifest.check(&value), Ok(()));
         assert_eq!(value["suites"][1]["artifacts"], serde_json::json!({}));
-        assert_eq!((manifest.failed(), manifest.has_run_any()), (vec!["unit"], true));
+        assert_eq!((manifest.failed(), manifest.tested()), (vec!["unit"], Tested::Yes));
     }
 }

@@ -22,13 +22,18 @@ const REQUIRED: [&str; 9] = [
     "LAST_REFRESHED",
 ];
 
-const OPTIONAL: [&str; 11] = [
+const OPTIONAL: [&str; 16] = [
+    "AFTER",
+    "SPARSE",
+    "STORY",
+    "STORY_DIGEST",
     "EXPECTED_PATHS",
     "LAST_RUN_ID",
     "LAST_COMMIT_SHA",
     "LAST_RESULT",
     "BLOCKED_BY",
     "APPROVED_SHA",
+    "REVIEWED_SHA",
     "MERGE_PULL",
     "MERGE_PULL_SHA",
     "CLOSED_AT",
@@ -46,6 +51,18 @@ pub(crate) struct Meta {
     pub(crate) base_sha: Sha,
     pub(crate) status: WorkstreamStatus,
     pub(crate) expected_paths: Vec<String>,
+    /// Ids of the workstreams that must be merged before `wf run --all` starts this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) after: Vec<String>,
+    /// Folders that the worktree has; empty means all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sparse: Vec<String>,
+    /// The story that it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) story: Option<String>,
+    /// Digest of the story at that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) story_digest: Option<String>,
     pub(crate) created_at: String,
     pub(crate) last_refreshed: String,
     pub(crate) last_run_id: Option<String>,
@@ -53,6 +70,9 @@ pub(crate) struct Meta {
     pub(crate) last_result: Option<String>,
     pub(crate) blocked_by: Vec<String>,
     pub(crate) approved_sha: Option<Sha>,
+    /// The tip of the branch that a reviewer approved as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reviewed_sha: Option<Sha>,
     /// The number of the pull request by which it is to be merged.
     pub(crate) merge_pull: Option<u64>,
     /// The commit that was pushed for it.
@@ -110,6 +130,7 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, EnvKeyErr
     file.require(&REQUIRED)?;
     let text = |key: &str| file.get(key).unwrap_or_default().to_owned();
     let optional = |key: &str| file.get(key).filter(|value| !value.is_empty()).map(str::to_owned);
+    let words_in = |key: &str| text(key).split_whitespace().map(str::to_owned).collect();
     let meta = Meta {
         id: WorkstreamId::parse(&text("ID")).map_err(EnvKeyError::id("ID"))?,
         title: text("TITLE"),
@@ -120,7 +141,11 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, EnvKeyErr
         base_sha: sha_in(file, "BASE_SHA")?
             .ok_or_else(|| MissingKeys { keys: vec!["BASE_SHA".to_owned()] })?,
         status: WorkstreamStatus::parse(&text("STATUS"))?,
-        expected_paths: text("EXPECTED_PATHS").split_whitespace().map(str::to_owned).collect(),
+        expected_paths: words_in("EXPECTED_PATHS"),
+        after: words_in("AFTER"),
+        sparse: words_in("SPARSE"),
+        story: optional("STORY"),
+        story_digest: optional("STORY_DIGEST"),
         created_at: text("CREATED_AT"),
         last_refreshed: text("LAST_REFRESHED"),
         last_run_id: optional("LAST_RUN_ID"),
@@ -133,6 +158,7 @@ pub(crate) fn parse_meta(file: &EnvFile, folder: &str) -> Result<Meta, EnvKeyErr
             .map(str::to_owned)
             .collect(),
         approved_sha: sha_in(file, "APPROVED_SHA")?,
+        reviewed_sha: sha_in(file, "REVIEWED_SHA")?,
         merge_pull: number_in(file, "MERGE_PULL")?,
         merge_pull_sha: sha_in(file, "MERGE_PULL_SHA")?,
         touched_head: sha_in(file, "TOUCHED_HEAD")?,
@@ -172,7 +198,17 @@ pub(crate) struct NewMeta {
     pub(crate) base_branch: BranchName,
     pub(crate) base_sha: Sha,
     pub(crate) expected_paths: Vec<String>,
+    pub(crate) after: Vec<String>,
+    pub(crate) sparse: Vec<String>,
+    pub(crate) story: Option<StoryLink>,
     pub(crate) now: Timestamp,
+}
+
+/// The story of a workstream, and its digest when the workstream was made.
+#[derive(Debug, Clone)]
+pub(crate) struct StoryLink {
+    pub(crate) id: String,
+    pub(crate) digest: String,
 }
 
 /// Renders the file of a new workstream; fails on a value that the env-file grammar cannot represent.
@@ -192,6 +228,15 @@ pub(crate) fn render_new(new: &NewMeta) -> Result<EnvFile, EnvFault> {
         ("LAST_REFRESHED", &now),
     ] {
         file.set(key, value)?;
+    }
+    for (key, words) in [("AFTER", &new.after), ("SPARSE", &new.sparse)] {
+        if !words.is_empty() {
+            file.set(key, &words.join(" "))?;
+        }
+    }
+    if let Some(story) = &new.story {
+        file.set("STORY", &story.id)?;
+        file.set("STORY_DIGEST", &story.digest)?;
     }
     Ok(file)
 }
@@ -254,12 +299,16 @@ mod tests {
                 base_branch: base.clone(),
                 base_sha: sha.clone(),
                 expected_paths: vec!["mk/".to_owned(), "tests/".to_owned()],
+                after: vec!["low".to_owned()],
+                story: None,
+                sparse: Vec::new(),
                 now: Timestamp::UNIX_EPOCH,
             })
         };
         let meta = parse_meta(&render("A & B: it's").unwrap(), "tf").unwrap();
         assert_eq!((meta.title.as_str(), meta.status), ("A & B: it's", WorkstreamStatus::Planning));
         assert_eq!(meta.created_at, "1970-01-01T00:00:00Z");
+        assert_eq!((meta.after, meta.sparse), (vec!["low".to_owned()], Vec::new()));
         for bad in ["a;b", "a|b", "a`b", "$(x)", "say \"x\"", "a\nb"] {
             assert!(render(bad).is_err(), "{bad}");
         }

@@ -9,6 +9,10 @@ use model::env_file::EnvFile;
 use serde::Serialize;
 
 use super::agent_choice::{AgentChoice, parse_agent};
+use super::agent_retry::{AgentRetryPolicy, parse_retry};
+use super::compete::{Competitor, parse_compete};
+use super::sparse::{SparseChoice, parse_sparse};
+use super::workspace_setup::{WorkspaceSetup, parse_setup};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Profile {
@@ -18,6 +22,8 @@ pub(crate) struct Profile {
     /// The target of the merge gate; the unit suite's if none is named.
     pub(crate) merge_gate_target: Option<String>,
     pub(crate) test_in: TestIn,
+    pub(crate) setup: WorkspaceSetup,
+    pub(crate) sparse: SparseChoice,
     /// Variables that tests on the host get beside the usual ones.
     pub(crate) test_env: Vec<String>,
     pub(crate) implement_timeout: Duration,
@@ -26,7 +32,10 @@ pub(crate) struct Profile {
     pub(crate) breakdown_timeout: Duration,
     /// Tries that a micro-commit gets in one run.
     pub(crate) rounds: usize,
+    pub(crate) retry: AgentRetryPolicy,
     pub(crate) pause: Pause,
+    /// The whole branch is reviewed before a merge.
+    pub(crate) has_branch_review: bool,
     /// `None` lets `wf merge` choose from what the machine offers.
     pub(crate) merge_mode: Option<MergeMode>,
     /// The repository on the forge, if origin does not name it.
@@ -37,6 +46,8 @@ pub(crate) struct Profile {
     /// Only paths below these may change; empty means any path.
     pub(crate) allowed_paths: Vec<String>,
     pub(crate) implement: AgentChoice,
+    /// Agents that implement the same micro-commit; none for the implementer alone.
+    pub(crate) compete: Vec<Competitor>,
     pub(crate) review: AgentChoice,
     /// Agent that drafts plans; the reviewer by default.
     pub(crate) plan: AgentChoice,
@@ -54,6 +65,8 @@ pub(crate) struct Profile {
     pub(crate) is_qa_strict: bool,
     pub(crate) docs_path: String,
     pub(crate) raw_requirements: Vec<String>,
+    /// Folder of stories in the product.
+    pub(crate) stories_path: String,
     pub(crate) notify_cmd: Vec<String>,
     pub(crate) secrets_implement: Vec<String>,
     pub(crate) secrets_test: Vec<String>,
@@ -155,7 +168,10 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
     let keys = Keys { file, known: RefCell::default() };
     let makefile = keys.get("MAKEFILE_PATH").unwrap_or("Makefile").to_owned();
     let docs_path = keys.text("DOCS_PATH", "docs");
-    for (key, path) in [("MAKEFILE_PATH", &makefile), ("DOCS_PATH", &docs_path)] {
+    let stories_path = keys.text("STORIES_PATH", "stories");
+    let paths =
+        [("MAKEFILE_PATH", &makefile), ("DOCS_PATH", &docs_path), ("STORIES_PATH", &stories_path)];
+    for (key, path) in paths {
         if !is_inside(path) {
             return Err(ProfileError { key: key.to_owned(), rule: "a path inside the repository" });
         }
@@ -170,12 +186,16 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
             "host" => Some(TestIn::Host),
             _ => None,
         })?,
+        setup: parse_setup(&keys)?,
+        sparse: parse_sparse(&keys)?,
         implement_timeout: keys.seconds("IMPLEMENT_TIMEOUT", 1200)?,
         review_timeout: keys.seconds("REVIEW_TIMEOUT", 600)?,
         test_timeout: keys.seconds("TEST_TIMEOUT", 300)?,
         breakdown_timeout: keys.seconds("BREAKDOWN_TIMEOUT", 180)?,
         rounds: usize::try_from(keys.number("ROUNDS", 1)?).unwrap_or(usize::MAX),
+        retry: parse_retry(&keys)?,
         pause: choose_pause(&keys)?,
+        has_branch_review: keys.flag("BRANCH_REVIEW")?,
         merge_mode: keys.merge_mode()?,
         forge_url: keys.optional("FORGE_URL"),
         test_env: keys.list("TEST_ENV", ""),
@@ -184,6 +204,7 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
         forbidden_paths: keys.list("FORBIDDEN_PATHS", "secrets/ .env"),
         allowed_paths: keys.list("ALLOWED_PATHS", ""),
         implement: parse_agent(&keys, "IMPLEMENT", None, "codex")?,
+        compete: parse_compete(&keys)?,
         review: parse_agent(&keys, "REVIEW", None, "claude")?,
         plan: parse_agent(&keys, "PLAN", Some("REVIEW"), "claude")?,
         test_egress: keys.egress("TEST_EGRESS", "none")?,
@@ -198,6 +219,7 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
         is_qa_strict: keys.flag("QA_STRICT")?,
         docs_path,
         raw_requirements: keys.list("RAW_REQUIREMENTS_PATHS", "requirements/raw"),
+        stories_path,
         notify_cmd: keys.list("NOTIFY_CMD", ""),
         secrets_implement: keys.list("SECRETS_IMPLEMENT", ""),
         secrets_test: keys.list("SECRETS_TEST", ""),
@@ -301,7 +323,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A day is more than any stage should take, and keeps sums from overflowing.
-    fn seconds(&self, key: &str, default: u64) -> Result<Duration, ProfileError> {
+    pub(super) fn seconds(&self, key: &str, default: u64) -> Result<Duration, ProfileError> {
         let rule = "a number of seconds from 1 to 86400";
         let secs = self.choice(key, default, rule, |word| {
             word.parse().ok().filter(|secs| (1..=86_400).contains(secs))
@@ -309,7 +331,7 @@ impl<'a> Keys<'a> {
         Ok(Duration::from_secs(secs))
     }
 
-    fn flag(&self, key: &str) -> Result<bool, ProfileError> {
+    pub(super) fn flag(&self, key: &str) -> Result<bool, ProfileError> {
         self.choice(key, false, "true or false", |word| match word {
             "true" => Some(true),
             "false" => Some(false),
@@ -323,7 +345,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    fn egress(&self, key: &str, default: &'static str) -> Result<String, ProfileError> {
+    pub(super) fn egress(&self, key: &str, default: &'static str) -> Result<String, ProfileError> {
         let profiles = ["none", "model-only", "packages", "open"];
         self.choice(key, default.to_owned(), "none, model-only, packages or open", |word| {
             profiles.contains(&word).then(|| word.to_owned())

@@ -3,7 +3,7 @@
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
-use super::manifest::{Stats, SuiteStatus, TestManifest};
+use super::manifest::{Stats, SuiteStatus, TestManifest, Tested};
 use super::review::ReviewDecision;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +49,11 @@ pub(crate) fn judge_qa(facts: &QaFacts<'_>) -> QaVerdict {
         verdict.fail("the test manifest is missing".to_owned());
         return verdict;
     };
-    if !manifest.has_run_any() {
+    if manifest.tested() == Tested::No {
         verdict.lack(facts.strictness, "no test suite ran".to_owned());
+    }
+    for name in manifest.passed_without_a_test() {
+        verdict.warnings.push(format!("no test was seen in the output of {name}"));
     }
     for suite in facts.suites.iter().filter(|suite| suite.status != SuiteStatus::Skipped) {
         judge_suite(suite, facts.strictness, &mut verdict);
@@ -165,6 +168,7 @@ mod tests {
         let suite = SuiteResult {
             status,
             artifacts: Artifacts::default(),
+            tests_seen: Some(1),
             ..SuiteResult::skipped("unit", "x")
         };
         TestManifest::new(vec![suite], Timestamp::UNIX_EPOCH)

@@ -10,6 +10,8 @@ pub(crate) enum RunTopic<'a> {
     None,
     Merge,
     Plan,
+    Review,
+    Update,
     MicroCommit(&'a MicroCommitId),
 }
 
@@ -25,6 +27,8 @@ pub(crate) fn run_name(stem: &str, topic: RunTopic<'_>, attempt: u32) -> String 
         RunTopic::None => "none",
         RunTopic::Merge => "merge",
         RunTopic::Plan => "plan",
+        RunTopic::Review => "review",
+        RunTopic::Update => "update",
         RunTopic::MicroCommit(id) => id.as_str(),
     };
     if attempt < 2 { format!("{stem}_{topic}") } else { format!("{stem}_{topic}-{attempt}") }

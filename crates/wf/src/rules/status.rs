@@ -70,7 +70,7 @@ impl WorkstreamStatus {
         match self {
             Self::BlockedClarification => Some("answer: wf clarify list"),
             Self::UatPending => Some("accept: wf uat list"),
-            Self::UatFailed => Some("add fix micro-commits to the plan"),
+            Self::UatFailed => Some("run the fix in the plan: wf run"),
             Self::MergeReady => Some("merge: wf merge"),
             Self::BlockedReview | Self::BlockedTest => Some("look at the last run: wf show"),
             Self::Planning => Some("write the plan, then: wf run"),
@@ -82,11 +82,10 @@ impl WorkstreamStatus {
     pub(crate) fn needs_of(self, id: &WorkstreamId) -> Option<String> {
         let needs = self.needs()?;
         Some(match self {
-            Self::MergeReady | Self::Planning => format!("{needs} {id}"),
+            Self::MergeReady | Self::Planning | Self::UatFailed => format!("{needs} {id}"),
             Self::BlockedReview | Self::BlockedTest => format!("{needs} -w {id}"),
             Self::BlockedClarification
             | Self::UatPending
-            | Self::UatFailed
             | Self::Implement
             | Self::Docs
             | Self::Done => needs.to_owned(),

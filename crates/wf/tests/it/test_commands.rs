@@ -76,7 +76,7 @@ fn a_pipe_gets_no_colours_and_help_has_the_statuses() {
     let help = person.ok(&["--help"]);
     assert!(help.contains("8  blocked until a person answers"), "{help}");
     assert!(person.ok(&["man"]).contains(".TH"));
-    person.refused(&["statsu"], 2, &["status"]);
+    person.refused(&["statusx"], 2, &["status"]);
     person.refused(&["run", "tf", "--once", "--loop"], 2, &["--loop"]);
 }
 
@@ -100,4 +100,21 @@ fn unknown_keys_are_warned_about_and_kept() {
     person.wf(&["run", "tf"]);
     let text = read(&path);
     assert!(text.starts_with("# mine\n") && text.contains("COLOUR=blue"), "{text}");
+}
+
+#[test]
+fn a_project_without_open_workstreams_is_removed_and_its_files_are_kept() {
+    let person = Person::with_plan(ONE);
+    person.refused(&["project", "remove", "app"], 2, &["app has open workstreams: tf"]);
+    person.ok(&["close", "tf", "--force"]);
+    let said = person.ok(&["project", "remove", "app"]);
+    assert!(said.contains("Unregistered app; its files are in "), "{said}");
+    person.refused(&["list"], 2, &[]);
+    let removed = std::fs::read_dir(person.ops().join("removed")).expect("a folder").flatten();
+    let removed: Vec<_> = removed.map(|entry| entry.path()).collect();
+    assert_eq!(removed.len(), 1, "{removed:?}");
+    assert!(removed[0].join("workstreams/_closed").is_dir());
+    // The name is free again.
+    let repo = person.repo.dir().to_str().expect("UTF-8").to_owned();
+    person.ok(&["project", "add", "app", "--repo-path", &repo]);
 }

@@ -140,6 +140,32 @@ fn what_no_suite_tested_says_so_and_is_merged_only_if_told() {
 }
 
 #[test]
+fn a_suite_that_shows_no_test_is_said_to_have_shown_none() {
+    let Some(person) = person_with_one() else { return };
+    person.profile(&format!("{PROFILE}TEST_CMD_UNIT=\"echo all is well\"\n"));
+    let output = person.run_once(0);
+    assert!(
+        output.stdout.contains("COMMIT-TF-001: passed, no test was seen\n"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        notes(&person).contains("no test was seen in the output of unit"),
+        "{}",
+        notes(&person)
+    );
+}
+
+#[test]
+fn tests_are_seen_in_the_output_of_a_runner() {
+    let Some(person) = person_with_one() else { return };
+    person.profile(&format!("{PROFILE}TEST_CMD_UNIT=\"echo 3 passed in 0.1s\"\n"));
+    let output = person.run_once(0);
+    assert!(output.stdout.contains("COMMIT-TF-001: passed\n"), "{}", output.snapshot());
+    assert!(!notes(&person).contains("no test was seen"), "{}", notes(&person));
+}
+
+#[test]
 fn a_full_disk_is_not_the_agents_fault() {
     let Some(person) = person_with_one() else { return };
     person.profile(&format!("{PROFILE}BOX_DISK_FLOOR_MB=100000000\n"));

@@ -115,7 +115,7 @@ fn several_projects_need_a_name_or_a_place() {
 #[test]
 fn no_workflow_repository_is_one_clear_line() {
     let person = Person::unregistered();
-    person.refused(&["list"], 2, &["no workflow repository found", "wf interview"]);
+    person.refused(&["list"], 2, &["no project is registered yet", "wf init", "AOS_WORKFLOW_REPO"]);
 }
 
 #[test]

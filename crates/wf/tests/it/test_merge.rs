@@ -57,8 +57,60 @@ fn the_gate_test_must_pass() {
     let person = Person::accepted();
     person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
     person.worktree("tf").write("Makefile", "gate:\n\tfalse\n").commit("COMMIT-TF-001: gate");
-    person.refused(&["merge", "tf"], 5, &["gate test failed"]);
+    person.refused(&["merge", "tf"], 5, &["gate test failed", "COMMIT-TF-002"]);
+    assert_eq!(person.meta("tf", "STATUS"), "implement");
+    person.refused(&["merge", "tf"], 8, &["not merge-ready"]);
+    person.ok(&["plan", "drop", "COMMIT-TF-002", "-w", "tf"]);
     assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
+}
+
+/// A gate that passes on each side alone and fails on both together.
+#[test]
+fn the_gate_judges_what_main_will_be() {
+    let person = Person::accepted();
+    person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
+    let gate = "gate:\n\ttest ! -e feature || test ! -e other\n";
+    person.worktree("tf").write("Makefile", gate).commit("COMMIT-TF-001: gate");
+    person.repo.write("other", "y\n").commit("on main");
+    let main = person.repo.sha("main");
+    person.refused(&["merge", "tf"], 5, &["gate test failed", "COMMIT-TF-002"]);
+    assert_eq!(person.repo.sha("main"), main);
+}
+
+#[test]
+fn what_moved_while_the_gate_ran_is_judged_again() {
+    let person = Person::accepted();
+    person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
+    person.repo.git(&["switch", "-q", "--detach"]);
+    let repo = person.repo.dir().display().to_string();
+    let moved = person.hermetic.work().join("moved").display().to_string();
+    let move_main = format!(
+        "git -C {repo} update-ref refs/heads/main $$(git -C {repo} -c user.name=a -c user.email=a@example.com commit-tree -p main -m fast main^{{tree}})"
+    );
+    let gate = format!("gate:\n\ttest -e {moved} || {move_main}\n\techo run >> {moved}\n");
+    person.worktree("tf").write("Makefile", &gate).commit("COMMIT-TF-001: gate");
+    let said = person.ok(&["merge", "tf"]);
+    assert!(said.contains("merge commit"), "{said}");
+    assert_eq!(std::fs::read_to_string(&moved).expect("the gate's runs"), "run\nrun\n");
+    let line = person.repo.git(&["log", "--first-parent", "-2", "--format=%s", "main"]);
+    assert_eq!(line, "Merge workstream tf: Test framework\nfast");
+    let judged = person.worktree("tf").git(&["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(person.repo.git(&["rev-parse", "main^{tree}"]), judged);
+}
+
+#[test]
+fn a_branch_that_never_rests_is_not_merged() {
+    let person = Person::accepted();
+    person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
+    person.repo.git(&["switch", "-q", "--detach"]);
+    let repo = person.repo.dir().display().to_string();
+    let gate = format!(
+        "gate:\n\tgit -C {repo} update-ref refs/heads/main $$(git -C {repo} -c user.name=a -c user.email=a@example.com commit-tree -p main -m fast main^{{tree}})\n"
+    );
+    person.worktree("tf").write("Makefile", &gate).commit("COMMIT-TF-001: gate");
+    person.refused(&["merge", "tf"], 8, &["moved 3 times", "wf merge tf"]);
+    assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
+    assert_eq!(person.repo.git(&["log", "-1", "--format=%s", "main"]), "fast");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_stacked_workstream_waits_for_the_lower_one_and_follows_it() {
     person.refused(&["merge", "up"], 8, &["up starts from tf", "wf merge tf"]);
     person.refused(&["delete", "tf", "--confirm"], 2, &["up starts from feat/tf"]);
     let said = person.ok(&["merge", "tf"]);
-    assert!(said.contains("up is based on main now"), "{said}");
+    assert!(said.contains("up is based on main now and contains it"), "{said}");
     assert_eq!(person.meta("up", "BASE_BRANCH"), "main");
     person.ok(&["update", "up"]);
     person.ok(&["merge", "up"]);
@@ -42,14 +42,13 @@ fn a_closed_workstream_is_listed_and_opened_again() {
     assert!(person.ok(&["list", "--all"]).contains("closed"));
     assert_eq!(person.json(&["list", "--all"])[0]["meta"]["id"], "tf");
     person.refused(&["open", "no"], 2, &["wf list --all"]);
-    for point in ["open-moved", ""] {
+    // One that was killed is finished by the next, which succeeds.
+    for (point, status) in [("open-moved", None), ("", Some(0))] {
         let mut command = person.command(&["open", "tf"]);
-        person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point));
-        if point.is_empty() {
-            continue;
-        }
-        person.refused(&["open", "tf"], 2, &["tf is open"]);
+        let output = person.hermetic.run(command.env("BOTTLEWORKS_FAILPOINT", point));
+        assert_eq!(output.status, status, "{}", output.snapshot());
     }
+    person.refused(&["open", "tf"], 2, &["tf is open"]);
     assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
     assert_eq!(person.meta("tf", "CLOSED_AT"), "");
     assert_eq!(person.worktree("tf").git(&["branch", "--show-current"]), "feat/tf");
@@ -110,4 +109,29 @@ fn a_plan_is_changed_by_command() {
     assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
     person.refused(&["plan", "drop", "COMMIT-TF-001", "-w", "tf"], 2, &["is done"]);
     person.refused(&["plan", "move", "COMMIT-TF-009", "-w", "tf"], 2, &["has no COMMIT-TF-009"]);
+}
+
+#[test]
+fn what_is_superseded_stays_in_the_plan_and_is_not_run() {
+    let person = Person::accepted();
+    person.ok(&["plan", "add", "Old way", "-w", "tf"]);
+    person.ok(&["plan", "add", "New way", "-w", "tf"]);
+    let old = ["plan", "supersede", "COMMIT-TF-002", "-w", "tf"];
+    let by = [&old[..], &["--by", "COMMIT-TF-003", "-m", "another API"]].concat();
+    let said = person.ok(&by);
+    assert!(said.contains("COMMIT-TF-002 superseded; tf is implement"), "{said}");
+    person.refused(&by, 2, &["COMMIT-TF-002 is superseded already"]);
+    let status = person.ok(&["status", "tf"]);
+    for line in [
+        "1 of 2 done",
+        "[-] COMMIT-TF-002: Old way (superseded: by COMMIT-TF-003: another API)",
+        "[ ] COMMIT-TF-003: New way",
+    ] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    person.ok(&["plan", "supersede", "COMMIT-TF-003", "-w", "tf"]);
+    assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
+    let plan = crate::support::read(&person.workstream_dir("tf").join("plan.md"));
+    assert!(plan.contains("Superseded: not wanted any more\nDone: [ ]"), "{plan}");
+    person.ok(&["merge", "tf"]);
 }

@@ -348,9 +348,12 @@ fn settings_that_would_run_programs_run_them_in_the_box_alone() {
     let marker = person.hermetic.root().join("marker");
     let touch = format!("touch {}", marker.display());
     let hostile = format!(
-        "git config core.fsmonitor '{touch}' && git config filter.evil.clean '{touch}; cat' && git config filter.evil.smudge '{touch}; cat' && git config core.sshCommand '{touch}' && git config gpg.program '{touch}' && git config commit.gpgSign true && echo '* filter=evil' > .gitattributes && mkdir -p mk && echo x > mk/x"
+        "git config core.fsmonitor '{touch} #' && git config filter.evil.clean '{touch}; cat' && git config filter.evil.smudge '{touch}; cat' && git config core.sshCommand '{touch}' && git config gpg.program '{touch}' && git config commit.gpgSign true && echo '* filter=evil' > .gitattributes && mkdir -p mk && echo x > mk/x"
     );
     person.cast(&agent(&hostile), APPROVE);
+    person.run_once(4);
+    assert!(!marker.exists());
+    person.profile(&format!("{PROFILE}ALLOWED_PATHS=\".gitattributes mk/\"\n"));
     person.run_once(0);
     assert!(!marker.exists());
     assert_eq!(person.worktree("tf").read(".gitattributes"), "* filter=evil\n");

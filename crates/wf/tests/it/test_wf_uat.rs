@@ -42,6 +42,7 @@ fn a_failure_is_superseded_after_a_fix() {
     person.refused(&["uat", "fail", "UAT-001"], 2, &["--issues"]);
     person.ok(&["uat", "fail", "UAT-001", "--issues", "it does not run"]);
     assert_eq!(person.meta("tf", "STATUS"), "uat:failed");
+    person.ok(&["plan", "drop", "COMMIT-TF-002", "-w", "tf"]);
     person.refused(&["run", "tf"], 8, &["UAT-001"]);
     assert_eq!(person.meta("tf", "STATUS"), "uat:failed");
     person.worktree("tf").write("fix", "fix").commit("COMMIT-TF-002: fix");

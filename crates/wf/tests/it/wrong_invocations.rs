@@ -27,7 +27,7 @@ fn words_that_wf_does_not_know() {
         "project add",
     ]), @"
     $ wf statsu
-    error: unknown command 'statsu'; did you mean 'status'? See: wf --help
+    error: unknown command 'statsu'; did you mean 'stats'? See: wf --help
     [2]
     $ wf list --al
     error: unknown option '--al'; did you mean '--all'? See: wf list --help
@@ -73,13 +73,13 @@ fn a_machine_without_a_project() {
     let person = Person::unregistered();
     insta::assert_snapshot!(refused(&person, &["list", "run tf", "new tf Title", "watch"]), @"
     $ wf list
-    error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     $ wf run tf
-    error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     $ wf new tf Title
-    error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     $ wf watch
     error: wf watch needs a terminal; elsewhere use: wf list --json

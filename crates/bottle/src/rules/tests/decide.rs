@@ -2,7 +2,7 @@
 
 use orchestrator_db::WorkState;
 
-use super::super::decide::{Action, IssueState, PullState, WorkFacts, decide};
+use super::super::decide::{Action, IssueState, PullState, WakeFacts, WorkFacts, decide};
 
 /// Issues as the forge shows them.
 const ISSUES: [(&str, bool, bool, bool); 4] = [
@@ -25,6 +25,8 @@ fn show(action: &Action) -> String {
         Action::Nothing => "nothing".to_owned(),
         Action::Start { agent, bottles } => format!("start {agent} in {}", bottles.join("+")),
         Action::Resume { reason } => format!("resume: {reason}"),
+        Action::Wake { reason, .. } => format!("wake: {reason}"),
+        Action::CallPerson { reason } => format!("call a person: {reason}"),
         Action::EndAgent { reason } => format!("end the agent: {reason}"),
         Action::ScheduleDestroy { reason } => format!("schedule its end: {reason}"),
         Action::CancelDestroy => "cancel its end".to_owned(),
@@ -51,6 +53,7 @@ fn check(work: Option<WorkFacts>) -> String {
                     }),
                     new_comments,
                     work,
+                    wake: WakeFacts::default(),
                 };
                 let found = show(&decide(&state));
                 lines.push(format!("{issue}, {pull_words}, {new_comments} comments: {found}"));

@@ -45,6 +45,7 @@ fn aftermath(
         allowed: &[],
         changed: &[],
         acting: &[],
+        planning: false,
     }
 }
 

@@ -40,6 +40,11 @@ fn the_template_of_agents() {
             ".gitlab-ci.yml",
         ],
         allow_paths: [],
+        check: None,
+        check_timeout_secs: None,
+        check_rounds: None,
+        plan: false,
+        pull_labels: [],
         server: ServerTable {
             url: None,
             wire: None,
@@ -174,12 +179,11 @@ fn agents_that_are_refused() {
         "provider = \"pi\"\n[spend]\noutput_price = inf",
     ];
     insta::assert_snapshot!(refused(&texts, agent), @r#"
-
       line 1: missing field `provider`
     provider = \"clod\"
       provider: there is no agent "clod"; choose one of: opencode, codex, claude, pi, command, scripted
     provider = \"claude\"\nmodle = \"x\"
-      line 2: unknown field `modle`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `server`, `egress`, `limits`, `spend`
+      line 2: unknown field `modle`, expected one of `provider`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `pull_labels`, `server`, `egress`, `limits`, `spend`
     provider = \"claude
       line 1: invalid basic string, expected `"`
     provider = \"scripted\"
@@ -393,7 +397,9 @@ fn every_key_is_documented_and_no_other() {
         keys.sort();
         keys
     };
-    let agent = parse_agent("provider = \"pi\"\nallow_paths = [\"x\"]").expect("good");
+    let agent = "provider = \"pi\"\nallow_paths = [\"x\"]\ncheck = \"true\"\ncheck_timeout_secs = 1\ncheck_rounds = 1\n\
+                 plan = true\npull_labels = [\"x\"]";
+    let agent = parse_agent(agent).expect("good");
     let agent = serde_json::to_value(agent).expect("JSON");
     assert_eq!(documented("| key of an agent | meaning |"), sorted(keys_of(&agent)));
     let bottle = serde_json::to_value(parse_bottle("").expect("good")).expect("JSON");

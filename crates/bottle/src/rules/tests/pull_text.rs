@@ -13,7 +13,8 @@ fn commit(letter: char, subject: &str) -> NewCommit {
 }
 
 fn facts<'a>(commits: &'a [NewCommit], summary: Option<&'a str>) -> PullTextFacts<'a> {
-    PullTextFacts { issue: 3, issue_title: "Fix the login", summary, commits }
+    let issue_title = "Fix the login";
+    PullTextFacts { issue: 3, issue_title, summary, commits, ..PullTextFacts::default() }
 }
 
 /// The whole text of a new pull request.
@@ -132,7 +133,7 @@ fn a_long_subject_is_cut() {
 
 #[track_caller]
 fn title(issue_title: &str, expected: &str) {
-    let facts = PullTextFacts { issue: 3, issue_title, summary: None, commits: &[] };
+    let facts = PullTextFacts { issue: 3, issue_title, ..PullTextFacts::default() };
     assert_eq!(render_title(&facts), expected);
 }
 

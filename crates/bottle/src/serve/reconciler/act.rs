@@ -8,14 +8,17 @@ use orchestrator_db::{
 };
 
 use super::Reconciler;
-use super::observe::{IssueObservation, find_bottle};
+use super::observe::{ChecksSeen, IssueObservation, find_bottle};
 use super::queue::{Finished, PendingIssue, TaskResult};
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
-use crate::flow::bottle::{Bottle, Record};
+use crate::flow::bottle::{Bottle, PlanStage, Record};
 use crate::flow::end::{End, Loss, signal_agent};
+use crate::flow::run_record::load_run;
 use crate::rules::command::CommentCommand;
 use crate::rules::decide::{Action, decide};
+use crate::rules::judge::Verdict;
+use crate::rules::plan_text::APPROVED_PROMPT;
 use crate::serve::vitals::VitalCounter;
 use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE};
 
@@ -117,8 +120,12 @@ impl Reconciler {
         {
             vitals.note_repository(&format!("{}/{}", key.owner, key.repo), Err(failure));
         }
+        let checks = observed.as_ref().ok().map(|observed| observed.checks.clone());
         match observed.and_then(|observed| self.act(&key, &observed, &entry)) {
-            Ok(Reconciled::Done) => self.mark_handled(&entry.deliveries),
+            Ok(Reconciled::Done) => {
+                self.note_checks(&key, checks, &entry);
+                self.mark_handled(&entry.deliveries)
+            }
             Ok(Reconciled::Stale) => {
                 self.queue.requeue(&key, entry);
                 Ok(())
@@ -128,6 +135,20 @@ impl Reconciler {
                 tracing::warn!(issue = %key, %failure, tries, "could not be reconciled");
                 Ok(())
             }
+        }
+    }
+
+    /// Enqueues a look at the checks if they may matter, or remembers that they have passed.
+    fn note_checks(&mut self, key: &IssueKey, seen: Option<ChecksSeen>, entry: &PendingIssue) {
+        match seen {
+            Some(ChecksSeen::Due { head }) => {
+                if entry.also_checks() || self.green.get(key) != Some(&head) {
+                    self.queue.enqueue_checks(key);
+                }
+            }
+            Some(ChecksSeen::Green { head }) => drop(self.green.insert(key.clone(), head)),
+            Some(ChecksSeen::Open) => drop(self.green.remove(key)),
+            Some(ChecksSeen::NotRead) | None => {}
         }
     }
 
@@ -162,6 +183,16 @@ impl Reconciler {
                     WorkNote { request, trigger, attempts: Some(0), ..WorkNote::because(reason) };
                 store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
             }
+            (Action::Wake { cause, head, reason }, Some(work)) => {
+                let request = Some(WorkRequest::Wake { cause, head });
+                let note =
+                    WorkNote { request, trigger, attempts: Some(0), ..WorkNote::because(reason) };
+                store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
+            }
+            (Action::CallPerson { reason }, Some(work)) => {
+                let note = WorkNote { trigger, ..WorkNote::because(reason) };
+                store.step_work(key, work.fence, WorkStep::CallPerson, &note).or_general()?;
+            }
             (Action::EndAgent { reason }, Some(_)) => {
                 end_agent(key, observed.bottle.as_ref(), &reason)?;
             }
@@ -183,6 +214,8 @@ impl Reconciler {
     fn store_commands(&self, key: &IssueKey, commands: &[CommentCommand]) -> Result<(), Failure> {
         let delivery = |command: &CommentCommand| {
             let (event, body) = command.command.event()?;
+            // An approval is recorded with the account that gave it.
+            let body = if event == "approve" { command.author.as_str() } else { body };
             Some(Delivery {
                 seq: 0,
                 source: COMMENT_SOURCE.to_owned(),
@@ -205,6 +238,26 @@ impl Reconciler {
             tracing::info!(issue = %key, by = commands[0].author, "a command in a comment");
             self.service.arrived.notify_one();
         }
+        Ok(())
+    }
+
+    /// Approves the plan of a bottle and queues it. Repeating it after a crash changes nothing: a bottle that is queued or
+    /// has worked since has no plan that waits.
+    fn approve_plan(&self, key: &IssueKey, work: &WorkItem, by: String) -> Result<(), Failure> {
+        let Some((bottle, mut record)) = find_bottle(&self.service, work)? else { return Ok(()) };
+        let was_planned = bottle.last_run(&record)?.is_some_and(|dir| {
+            load_run(&dir).is_ok_and(|meta| meta.verdict == Some(Verdict::Planned))
+        });
+        if !was_planned || record.plan.is_none() || work.state == WorkState::Queued {
+            return Ok(());
+        }
+        tracing::info!(issue = %key, by, "the plan is approved");
+        let reason = format!("{by} approved the plan");
+        record.plan = Some(PlanStage::Approved { by });
+        bottle.save(&record)?;
+        let request = Some(WorkRequest::Resume { prompt: Some(APPROVED_PROMPT.to_owned()) });
+        let note = WorkNote { request, attempts: Some(0), ..WorkNote::because(reason) };
+        self.service.store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
         Ok(())
     }
 
@@ -254,6 +307,12 @@ impl Reconciler {
                     record.model = Some(String::from_utf8_lossy(&body).into_owned());
                     bottle.save(&record)?;
                 }
+            }
+            "approve" if self.busy.contains_key(key) => return Ok(DeliveryProgress::Postponed),
+            "approve" => {
+                let by = String::from_utf8_lossy(&store.delivery_body(delivery.seq).or_general()?)
+                    .into_owned();
+                self.approve_plan(key, &work, by)?;
             }
             "destroy" if self.busy.contains_key(key) => {
                 end_agent(key, find_bottle(&self.service, &work)?.as_ref(), "a user destroys it")?;

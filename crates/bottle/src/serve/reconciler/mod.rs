@@ -59,6 +59,8 @@ pub(crate) struct Reconciler {
     results: mpsc::UnboundedReceiver<JobResult>,
     result_sender: mpsc::UnboundedSender<JobResult>,
     unrecorded: Vec<JobResult>,
+    /// Newest commits whose checks have all passed, by issue: a sweep does not read them again.
+    green: BTreeMap<IssueKey, String>,
 }
 
 impl Reconciler {
@@ -76,6 +78,7 @@ impl Reconciler {
             results,
             result_sender,
             unrecorded: Vec::new(),
+            green: BTreeMap::new(),
         }
     }
 
@@ -117,9 +120,9 @@ impl Reconciler {
             };
             let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
             let service = &self.service;
-            self.queue.spawn_due(|key| {
+            self.queue.spawn_due(|key, look| {
                 let service = Arc::clone(service);
-                async move { observe_issue(&service, &key).await }
+                async move { observe_issue(&service, &key, look).await }
             });
             if let Err(failure) = done {
                 // A full disk gets free space again, and everything unfinished is still stored as unfinished.

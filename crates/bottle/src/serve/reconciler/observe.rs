@@ -1,17 +1,24 @@
 //! Observation of one issue: the facts of the forge, the database and the bottle, gathered once and handed on.
 
-use forge::{Forge, ForgeError, Issue, Thread, ThreadState};
-use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, IssueText, WorkItem};
+use forge::{CheckState, Forge, ForgeError, Issue, PullRequest, Thread, ThreadState};
+use jiff::SignedDuration;
+use model::escape::escape_line;
+use model::id::Sha;
+use orchestrator_db::{
+    BottleState, ForgeStateStore, IssueKey, IssueText, WakeCause, WorkItem, WorkState,
+};
 
+use super::queue::ObservedPart;
 use super::status::render_work;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
-use crate::flow::bottle::{Bottle, Record};
+use crate::flow::bottle::{Bottle, PlanStage, Record};
 use crate::flow::thread::{
     AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
+    thumbs_of_members,
 };
-use crate::rules::command::CommentCommand;
-use crate::rules::decide::{IssueState, PullState, WorkFacts};
+use crate::rules::command::{CommentCommand, MemberCommand};
+use crate::rules::decide::{IssueState, PullState, WakeFacts, WorkFacts};
 use crate::rules::status_text::STATUS_MARK;
 use crate::rules::target::{Labels, parse_labels};
 use crate::serve::Service;
@@ -24,12 +31,31 @@ pub(super) struct IssueObservation {
     pub(super) bottle: Option<(Bottle, Record)>,
     /// Commands of members that change something.
     pub(super) commands: Vec<CommentCommand>,
+    pub(super) checks: ChecksSeen,
 }
+
+/// Checks of a pull request, as far as one observation saw them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum ChecksSeen {
+    /// They do not matter now.
+    #[default]
+    NotRead,
+    /// They matter, and this observation did not read them.
+    Due { head: String },
+    /// All have passed.
+    Green { head: String },
+    /// Some are at work or fail, or there are none yet.
+    Open,
+}
+
+/// Age from which a forge's word about a conflict counts again although the host found none.
+const CLEAN_MERGE_AGE: SignedDuration = SignedDuration::from_mins(10);
 
 /// Observes an issue. One that was deleted, moved or is a pull request counts as closed and unlabelled.
 pub(super) async fn observe_issue(
     service: &Service,
     key: &IssueKey,
+    look: ObservedPart,
 ) -> Result<IssueObservation, Failure> {
     let repos = service.repos();
     let repo = repos.of(key)?;
@@ -49,18 +75,100 @@ pub(super) async fn observe_issue(
         Some(_) => delivered_texts(&service.store, key)?,
         None => Vec::new(),
     };
-    let observed = match (record, &work) {
-        (Some(record), Some(work)) => {
-            let history = AssignmentHistory::of(record, delivered);
-            observe_bottle(service, &access, work, history).await
+    let observed = match (record, &work, look) {
+        (Some(record), Some(_), ObservedPart::Checks) if record.pull.is_some() => {
+            observe_checks(service, &access, record).await
         }
-        _ => observe_waiting(&access, work.is_none())
-            .await
-            .map(|(state, text)| (state, text, Vec::new())),
+        (Some(record), Some(work), _) => {
+            let history = AssignmentHistory::of(record, delivered);
+            observe_bottle(service, &access, work, record, history).await
+        }
+        _ => observe_waiting(&access, work.is_none()).await.map(|(state, text)| Observed {
+            state,
+            text,
+            ..Observed::default()
+        }),
     };
-    let (mut state, text, commands) = found(observed)?.unwrap_or_default();
+    let Observed { mut state, text, commands, mut checks } = found(observed)?.unwrap_or_default();
     state.work = facts;
-    Ok(IssueObservation { state, text, work, bottle, commands })
+    if work.as_ref().is_none_or(|work| work.state != WorkState::Frozen) {
+        checks = ChecksSeen::NotRead;
+    }
+    Ok(IssueObservation { state, text, work, bottle, commands, checks })
+}
+
+/// Part of an observation that comes from the forge.
+#[derive(Default)]
+struct Observed {
+    state: IssueState,
+    text: IssueText,
+    commands: Vec<CommentCommand>,
+    checks: ChecksSeen,
+}
+
+/// Observes the checks of a bottle's pull request, and whether the issue is still for an agent.
+async fn observe_checks(
+    service: &Service,
+    access: &ForgeAccess,
+    record: &Record,
+) -> Result<Observed, Failure> {
+    let forge = access.open().await?;
+    let issue = forge.read_issue(access.env.issue).await.or_general()?;
+    let labels = parse_labels(&issue.labels);
+    let number = record.pull.unwrap_or_default();
+    let pull = forge.read_pr(number).await.or_general()?;
+    let mut wake = wake_facts(service, record, &pull);
+    let mut checks = ChecksSeen::NotRead;
+    if !wake.head.is_empty() {
+        let reports = forge.read_checks(&pull).await.or_general()?;
+        let failed = reports.iter().filter(|report| report.is_failed());
+        wake.failed_checks = failed.map(|report| escape_line(&report.name).into_owned()).collect();
+        let is_green =
+            !reports.is_empty() && reports.iter().all(|report| report.state == CheckState::Passed);
+        checks = match is_green {
+            true => ChecksSeen::Green { head: wake.head.clone() },
+            false => ChecksSeen::Open,
+        };
+    }
+    let state = IssueState {
+        has_member: assigned_to_member(access, &forge, &issue, &labels).await?,
+        is_open: issue.state == ThreadState::Open,
+        agents: labels.agents,
+        bottles: labels.bottles,
+        pull: Some(pull_state(&pull)),
+        new_comments: 0,
+        work: None,
+        wake,
+    };
+    let text = IssueText { title: issue.title, body: issue.body };
+    Ok(Observed { state, text, commands: Vec::new(), checks })
+}
+
+fn pull_state(pull: &PullRequest) -> PullState {
+    PullState { number: pull.number, is_open: pull.is_open(), is_merged: pull.merged }
+}
+
+/// Facts for waking a bottle, without its checks. A commit that others pushed is for people to look at.
+fn wake_facts(service: &Service, record: &Record, pull: &PullRequest) -> WakeFacts {
+    let settings = service.settings();
+    let published = record.published.as_ref().map(Sha::as_str);
+    let is_own = pull.is_open() && published == Some(pull.head_sha.as_str());
+    let head = if is_own { pull.head_sha.clone() } else { String::new() };
+    let is_clean = record.merges_cleanly.as_ref().is_some_and(|(clean, at)| {
+        *clean == head && host::clock::now().duration_since(*at) < CLEAN_MERGE_AGE
+    });
+    let of_pull = || record.wakeups.iter().filter(|wakeup| wakeup.pull == Some(pull.number));
+    let woken = of_pull().filter(|it| !it.alone && it.cause != WakeCause::Behind).count();
+    WakeFacts {
+        tried: of_pull().filter(|it| it.head == head).map(|it| it.cause).collect(),
+        head,
+        failed_checks: Vec::new(),
+        has_conflicts: pull.has_conflicts == Some(true) && !is_clean,
+        is_behind: pull.is_behind && !is_clean,
+        used: u32::try_from(woken).unwrap_or(u32::MAX),
+        limit: settings.max_wakeups,
+        updates: settings.update_branches,
+    }
 }
 
 /// Observes an issue that has a bottle: its conversation and its pull request. Commands that only need an answer get it.
@@ -68,35 +176,57 @@ async fn observe_bottle(
     service: &Service,
     access: &ForgeAccess,
     work: &WorkItem,
+    record: &Record,
     history: AssignmentHistory<'_>,
-) -> Result<(IssueState, IssueText, Vec<CommentCommand>), Failure> {
-    let read = read_assignment(access, history).await?;
+) -> Result<Observed, Failure> {
+    let begun = host::clock::monotonic();
+    let mut read = read_assignment(access, history.clone()).await?;
     let forge = access.open().await?;
+    // A member may have been removed since the answer that is remembered.
+    let (members, org) = (&access.members, &access.env.org);
+    if members.has_lost_any(&forge, org, &read.acting_authors(), begun).await? {
+        read = read_assignment(access, history).await?;
+    }
     let mut commands = Vec::new();
     for command in read.commands.iter().cloned() {
+        let is_void = command.command == MemberCommand::Approve && !is_proposed(record);
         match command.command.event() {
-            Some(_) => commands.push(command),
-            None => {
+            Some(_) if !is_void => commands.push(command),
+            Some(_) | None => {
                 answer_command(service, access, &forge, work, &read.own_texts, &command).await?;
             }
         }
     }
+    let mut approvals = 0;
+    if let (Some(PlanStage::Proposed { comment }), false) = (&record.plan, work.state.is_held()) {
+        approvals = read.approvals.len();
+        commands.extend(read.approvals.iter().cloned());
+        commands.extend(thumbs_of_members(access, *comment).await?);
+    }
     let labels = parse_labels(&read.issue.labels);
-    let pull = read.pull_request.as_ref().map(|pull| PullState {
-        number: pull.number,
-        is_open: pull.is_open(),
-        is_merged: pull.merged,
-    });
+    let pull = read.pull_request.as_ref();
+    let wake = pull.map(|pull| wake_facts(service, record, pull)).unwrap_or_default();
+    let checks = match wake.head.is_empty() || wake.limit == 0 {
+        true => ChecksSeen::NotRead,
+        false => ChecksSeen::Due { head: wake.head.clone() },
+    };
     let state = IssueState {
-        has_member: has_member(access, &forge, &read.issue, &labels).await?,
+        has_member: assigned_to_member(access, &forge, &read.issue, &labels).await?,
         is_open: read.issue.state == ThreadState::Open,
         agents: labels.agents,
         bottles: labels.bottles,
-        pull,
-        new_comments: read.new_comments(),
+        pull: pull.map(pull_state),
+        // An approval is not a correction of the plan.
+        new_comments: read.new_comments().saturating_sub(approvals),
         work: None,
+        wake,
     };
-    Ok((state, read.text, commands))
+    Ok(Observed { state, text: read.text, commands, checks })
+}
+
+/// True if the bottle's plan waits for an approval.
+fn is_proposed(record: &Record) -> bool {
+    matches!(record.plan, Some(PlanStage::Proposed { .. }))
 }
 
 /// Answers a command, once: the mark of an answer that is there already is found. An issue has one observation at a time.
@@ -127,11 +257,18 @@ async fn observe_waiting(
     access: &ForgeAccess,
     is_new: bool,
 ) -> Result<(IssueState, IssueText), Failure> {
+    let begun = host::clock::monotonic();
     let forge = access.open().await?;
     let issue = forge.read_issue(access.env.issue).await.or_general()?;
     let labels = parse_labels(&issue.labels);
     let is_open = issue.state == ThreadState::Open;
-    let mut has_member = has_member(access, &forge, &issue, &labels).await?;
+    let mut has_member = assigned_to_member(access, &forge, &issue, &labels).await?;
+    if is_new && has_member && is_open {
+        let (members, org) = (&access.members, &access.env.org);
+        let assignees: Vec<&str> = issue.assignees.iter().map(String::as_str).collect();
+        members.has_lost_any(&forge, org, &assignees, begun).await?;
+        has_member = assigned_to_member(access, &forge, &issue, &labels).await?;
+    }
     if is_new
         && has_member
         && is_open
@@ -153,7 +290,7 @@ async fn observe_waiting(
 }
 
 /// Returns whether an issue for an agent is assigned to a member; without a label for an agent it does not matter.
-async fn has_member(
+async fn assigned_to_member(
     access: &ForgeAccess,
     forge: &Forge,
     issue: &Issue,

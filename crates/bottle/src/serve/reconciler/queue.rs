@@ -40,13 +40,45 @@ pub(super) struct PendingIssue {
     pub(super) deliveries: Vec<u64>,
     /// The sender's id of the newest delivery.
     pub(super) trigger: Option<String>,
+    /// True if the issue, its pull request and what people wrote are to be read.
+    conversation: bool,
+    /// True if the checks of the pull request are to be read.
+    checks: bool,
     due: Option<Instant>,
     tries: u32,
     /// Place in the order of arrival.
     turn: u64,
 }
 
+/// Part of an issue that one observation reads: the forge is asked at most four times for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ObservedPart {
+    Conversation,
+    Checks,
+}
+
+/// Events about checks of commits, as the forges name them.
+const CHECK_EVENTS: [&str; 7] = [
+    "status",
+    "workflow_job",
+    "workflow_run",
+    "check_run",
+    "check_suite",
+    "Pipeline Hook",
+    "Job Hook",
+];
+
 impl PendingIssue {
+    /// The part that is read first; what people wrote comes before what machines report.
+    fn look(&self) -> ObservedPart {
+        if self.conversation { ObservedPart::Conversation } else { ObservedPart::Checks }
+    }
+
+    /// True if the checks are to be read after the conversation, because a delivery is about them.
+    pub(super) fn also_checks(&self) -> bool {
+        self.conversation && self.checks
+    }
+
     fn has_delivery(&self) -> bool {
         !self.deliveries.is_empty()
     }
@@ -91,6 +123,12 @@ impl<T: Send + 'static> WorkQueue<T> {
 
     pub(super) fn enqueue(&mut self, key: &IssueKey, delivery: Option<&Delivery>) {
         let entry = self.entry(key);
+        match delivery {
+            Some(delivery) if CHECK_EVENTS.contains(&delivery.event.as_str()) => {
+                entry.checks = true;
+            }
+            Some(_) | None => entry.conversation = true,
+        }
         if let Some(delivery) = delivery {
             entry.deliveries.push(delivery.seq);
             entry.trigger = Some(delivery.id.clone());
@@ -99,8 +137,13 @@ impl<T: Send + 'static> WorkQueue<T> {
         }
     }
 
+    /// Enqueues an observation of the checks alone.
+    pub(super) fn enqueue_checks(&mut self, key: &IssueKey) {
+        self.entry(key).checks = true;
+    }
+
     /// Spawns an observation for each due issue, up to the concurrency limits.
-    pub(super) fn spawn_due<F>(&mut self, observe: impl Fn(IssueKey) -> F)
+    pub(super) fn spawn_due<F>(&mut self, observe: impl Fn(IssueKey, ObservedPart) -> F)
     where
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
@@ -120,8 +163,9 @@ impl<T: Send + 'static> WorkQueue<T> {
                 break;
             }
             let entry = self.pending.remove(&key).unwrap_or_default();
+            let look = entry.look();
             self.observing.insert(key.clone(), entry);
-            let observed = observe(key.clone());
+            let observed = observe(key.clone(), look);
             self.tasks.spawn(async move { (key, observed.await) });
         }
     }
@@ -151,6 +195,8 @@ impl<T: Send + 'static> WorkQueue<T> {
     /// Queues an entry again, due at once.
     pub(super) fn requeue(&mut self, key: &IssueKey, earlier: PendingIssue) {
         let entry = self.entry(key);
+        entry.conversation |= earlier.conversation;
+        entry.checks |= earlier.checks;
         entry.deliveries.extend(earlier.deliveries);
         entry.trigger = entry.trigger.take().or(earlier.trigger);
         entry.tries = entry.tries.max(earlier.tries);
@@ -208,12 +254,12 @@ mod tests {
     async fn a_delivery_during_an_observation_belongs_to_the_next_one() {
         let mut queue = WorkQueue::new();
         queue.enqueue(&key(), Some(&delivery(1)));
-        queue.spawn_due(|_| async { Ok(1) });
+        queue.spawn_due(|_, _| async { Ok(1) });
         queue.enqueue(&key(), Some(&delivery(2)));
-        queue.spawn_due(|_| async { panic!("one observation at a time for each issue") });
+        queue.spawn_due(|_, _| async { panic!("one observation at a time for each issue") });
         let first = finished(&mut queue).await;
         assert_eq!((first.entry.deliveries, first.observed.ok()), (vec![1], Some(1)));
-        queue.spawn_due(|_| async { Ok(2) });
+        queue.spawn_due(|_, _| async { Ok(2) });
         let second = finished(&mut queue).await;
         assert_eq!(second.entry.deliveries, [2]);
         assert_eq!(second.entry.trigger.as_deref(), Some("d-2"));
@@ -223,14 +269,14 @@ mod tests {
     async fn a_failed_observation_is_retried_later_with_every_delivery() {
         let mut queue: WorkQueue<u8> = WorkQueue::new();
         queue.enqueue(&key(), Some(&delivery(1)));
-        queue.spawn_due(|_| async { Err(Failure::transient("down")) });
+        queue.spawn_due(|_, _| async { Err(Failure::transient("down")) });
         queue.enqueue(&key(), Some(&delivery(2)));
         let first = finished(&mut queue).await;
         let failure = first.observed.expect_err("down");
         assert_eq!(queue.requeue_after(&key(), first.entry, &failure), 1);
-        queue.spawn_due(|_| async { panic!("not yet") });
+        queue.spawn_due(|_, _| async { panic!("not yet") });
         tokio::time::advance(Duration::from_secs(10)).await;
-        queue.spawn_due(|_| async { Ok(1) });
+        queue.spawn_due(|_, _| async { Ok(1) });
         let mut deliveries = finished(&mut queue).await.entry.deliveries;
         deliveries.sort_unstable();
         assert_eq!(deliveries, [1, 2]);
@@ -240,10 +286,10 @@ mod tests {
     async fn an_observation_that_panics_loses_nothing() {
         let mut queue: WorkQueue<u8> = WorkQueue::new();
         queue.enqueue(&key(), Some(&delivery(1)));
-        queue.spawn_due(|_| async { panic!("a bug of ours") });
+        queue.spawn_due(|_, _| async { panic!("a bug of ours") });
         let result = queue.next_finished().await.expect("a task runs");
         assert!(queue.finish(result).is_none());
-        queue.spawn_due(|_| async { Ok(1) });
+        queue.spawn_due(|_, _| async { Ok(1) });
         assert_eq!(finished(&mut queue).await.entry.deliveries, [1]);
     }
 
@@ -253,7 +299,7 @@ mod tests {
 
     fn started(queue: &mut WorkQueue<u8>) -> Vec<u64> {
         let list = std::cell::RefCell::new(Vec::new());
-        queue.spawn_due(|key| {
+        queue.spawn_due(|key, _| {
             list.borrow_mut().push(key.issue_number);
             std::future::pending()
         });
@@ -279,13 +325,39 @@ mod tests {
             for number in 1..=40 {
                 queue.enqueue(&numbered(number), None);
             }
-            queue.spawn_due(|_| async { Ok(1) });
+            queue.spawn_due(|_, _| async { Ok(1) });
             while let Some(result) = queue.next_finished().await {
                 let Finished { key, .. } = queue.finish(result).expect("an observation");
                 seen.insert(key.issue_number);
             }
         }
         assert_eq!(seen.len(), 40, "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn a_delivery_about_checks_reads_the_checks_and_a_sweep_the_conversation() {
+        let mut queue: WorkQueue<u8> = WorkQueue::new();
+        let looks = std::cell::RefCell::new(Vec::new());
+        let note = |queue: &mut WorkQueue<u8>| {
+            queue.spawn_due(|_, look| {
+                looks.borrow_mut().push(look);
+                async { Ok(1) }
+            });
+        };
+        let red = Delivery { event: "status".to_owned(), ..delivery(1) };
+        queue.enqueue(&key(), Some(&red));
+        note(&mut queue);
+        assert!(!finished(&mut queue).await.entry.also_checks());
+        queue.enqueue(&key(), Some(&Delivery { seq: 2, ..red }));
+        queue.enqueue(&key(), None);
+        note(&mut queue);
+        assert!(finished(&mut queue).await.entry.also_checks());
+        queue.enqueue_checks(&key());
+        note(&mut queue);
+        assert_eq!(
+            looks.into_inner(),
+            [ObservedPart::Checks, ObservedPart::Conversation, ObservedPart::Checks]
+        );
     }
 
     #[test]

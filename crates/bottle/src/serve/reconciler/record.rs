@@ -64,6 +64,7 @@ fn step_after(
         JobOutcome::Closed(AfterRun::Freeze { reason }) => {
             (WorkStep::Freeze, WorkNote { attempts: Some(0), ..note(reason) })
         }
+        JobOutcome::Unneeded(reason) => (WorkStep::Freeze, note(reason)),
         JobOutcome::Closed(AfterRun::Wait { until, reason }) => {
             (WorkStep::Wait, WorkNote { not_before: Some(*until), request, ..note(reason) })
         }

@@ -174,7 +174,10 @@ pub(super) fn render_work(
     let agent = match (&bottle, &work.request) {
         (Some((_, record)), _) => record.agent.clone(),
         (None, orchestrator_db::WorkRequest::Start { agent, .. }) => agent.clone(),
-        (None, orchestrator_db::WorkRequest::Resume { .. }) => String::new(),
+        (
+            None,
+            orchestrator_db::WorkRequest::Resume { .. } | orchestrator_db::WorkRequest::Wake { .. },
+        ) => String::new(),
     };
     let (question, log) = match (&bottle, work.state) {
         (Some(bottle), WorkState::NeedsAttention) => last_words(bottle),

@@ -17,12 +17,15 @@ use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
+use crate::flow::check::repair_prompt;
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::end::{Loss, destroy};
+use crate::flow::merged_branch::remove_merged_branch;
 use crate::flow::observe::BaseRequest;
-use crate::flow::open::{self, PromptRequest, RunClaim, StartRequest};
+use crate::flow::open::{self, NextRun, PromptRequest, RunClaim, StartRequest};
 use crate::flow::recover::{freeze_if_idle, recover};
 use crate::flow::run_record::load_run;
+use crate::flow::wake::{WakePrompt, wake_prompt};
 use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
 use crate::serve::Service;
 use crate::serve::repos::Repo;
@@ -59,6 +62,8 @@ pub(super) struct JobResult {
 
 pub(super) enum JobOutcome {
     Closed(AfterRun),
+    /// Nothing had to be done, for this reason.
+    Unneeded(String),
     Failed(Failure),
     Destroyed,
     NotDestroyed(Failure),
@@ -98,10 +103,20 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
             let bottle = find_or_clean_up(service, &work);
             let slug = bottle.as_ref().ok().and_then(Option::as_ref);
             let slug = slug.map(|(bottle, _)| bottle.slug().to_string());
-            match ran.and_then(|()| judge_last_run(bottle?)) {
-                Ok(after) => (slug, JobOutcome::Closed(after)),
-                Err(failure) => (slug, JobOutcome::Failed(failure)),
-            }
+            let ran = match ran {
+                // The run of this claim is over, whatever failed after it: a new claim would run it once more.
+                Err(failure) if is_over(bottle.as_ref().ok().and_then(Option::as_ref), &work) => {
+                    tracing::warn!(%failure, "failed after the run was closed");
+                    Ok(RunEnd::Ran)
+                }
+                ran => ran,
+            };
+            let ended = match ran {
+                Ok(RunEnd::Unneeded(reason)) => Ok(JobOutcome::Unneeded(reason)),
+                Ok(RunEnd::Ran) => bottle.and_then(judge_last_run).map(JobOutcome::Closed),
+                Err(failure) => Err(failure),
+            };
+            (slug, ended.unwrap_or_else(JobOutcome::Failed))
         }
         Job::Destroy { work, loss } => match remove(service, &work, loss) {
             Ok(()) => (work.slug, JobOutcome::Destroyed),
@@ -110,7 +125,13 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
     }
 }
 
-fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
+/// End of the work on a claimed item.
+enum RunEnd {
+    Ran,
+    Unneeded(String),
+}
+
+fn run(service: &Service, work: &WorkItem) -> Result<RunEnd, Failure> {
     let repos = service.repos();
     let repo = repos.of(&work.key)?;
     let found = find_or_clean_up(service, work)?;
@@ -118,21 +139,40 @@ fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
     // Never cancelled: when this process ends, the box continues and is found at the next start.
     let cancel = Cancel::new();
     let (home, transient) = (&service.home, TransientFailure::Wait);
-    let context = RunContext { ui: &ui, home, cancel: &cancel, transient };
+    let settings = service.settings();
+    let public_url = settings.public_url.as_deref();
+    let context = RunContext { ui: &ui, home, cancel: &cancel, transient, public_url };
     let pull = found.as_ref().and_then(|(_, record)| record.pull);
     // Connections belong to the runtime of this thread, so the access is not the reconciler's.
     let access = repo.access(work.key.issue_number, pull);
     block_on(async {
         match found {
             Some((bottle, record)) => {
-                if !finish(context, &bottle, &record, access.clone(), work).await? {
-                    let prompt = match &work.request {
-                        WorkRequest::Start { .. } => START_PROMPT,
+                if finish(context, &bottle, &record, access.clone(), work).await? {
+                    let request = prompt_request(service, work, RESUME_PROMPT);
+                    let (backend, claim) = (request.backend, request.claim);
+                    let next = NextRun { backend, claim, at_terminal: false };
+                    open::repair(context, bottle.slug().as_str(), next, Some(access), 0).await?;
+                } else {
+                    let request = match &work.request {
+                        WorkRequest::Start { .. } => prompt_request(service, work, START_PROMPT),
                         WorkRequest::Resume { prompt } => {
-                            prompt.as_deref().unwrap_or(RESUME_PROMPT)
+                            let prompt = prompt.as_deref().unwrap_or(RESUME_PROMPT);
+                            prompt_request(service, work, prompt)
+                        }
+                        WorkRequest::Wake { cause, head } => {
+                            let woken =
+                                wake_prompt(context, &bottle, &record, &access, *cause).await?;
+                            let prompt = match woken {
+                                WakePrompt::Run(prompt) => prompt,
+                                WakePrompt::Unneeded(reason) => {
+                                    return Ok(RunEnd::Unneeded(reason));
+                                }
+                            };
+                            let wake = Some((*cause, head.clone()));
+                            PromptRequest { wake, ..prompt_request(service, work, &prompt) }
                         }
                     };
-                    let request = prompt_request(service, work, prompt);
                     open::resume(context, bottle.slug().as_str(), request, Some(access)).await?;
                 }
             }
@@ -141,7 +181,7 @@ fn run(service: &Service, work: &WorkItem) -> Result<(), Failure> {
                 open::start(context, request, Some(access)).await?;
             }
         }
-        Ok(())
+        Ok(RunEnd::Ran)
     })
 }
 
@@ -163,7 +203,16 @@ async fn finish(
         return Ok(true);
     }
     let meta = load_run(&dir)?;
-    Ok(meta.claim == Some(work.claims))
+    Ok(meta.claim == Some(work.claims) || repair_prompt(&meta).is_some())
+}
+
+/// True if the last run of a bottle is closed, belongs to this claim, and needs no repair.
+fn is_over(bottle: Option<&(Bottle, Record)>, work: &WorkItem) -> bool {
+    let Some((bottle, record)) = bottle else { return false };
+    let Ok(Some(dir)) = bottle.last_run(record) else { return false };
+    dir.is_closed()
+        && load_run(&dir)
+            .is_ok_and(|meta| meta.claim == Some(work.claims) && repair_prompt(&meta).is_none())
 }
 
 async fn start_request(
@@ -173,7 +222,7 @@ async fn start_request(
 ) -> Result<StartRequest, Failure> {
     let (agent, bottles, text) = match work.request.clone() {
         WorkRequest::Start { agent, bottles, text } => (agent, bottles, text),
-        WorkRequest::Resume { .. } => {
+        WorkRequest::Resume { .. } | WorkRequest::Wake { .. } => {
             return Err(Failure::not_found(
                 "its bottle is removed; take the label off and set it again",
             ));
@@ -196,6 +245,8 @@ fn prompt_request(service: &Service, work: &WorkItem, prompt: &str) -> PromptReq
         terminal: None,
         backend: service.settings().backend.clone(),
         claim: Some(RunClaim { number: work.claims, trigger: work.trigger.clone() }),
+        check_round: 0,
+        wake: None,
     }
 }
 
@@ -252,7 +303,17 @@ fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure>
     let ui = Ui::log(slug);
     let cancel = Cancel::new();
     let (home, transient) = (&service.home, TransientFailure::Close);
-    let context = RunContext { ui: &ui, home, cancel: &cancel, transient };
+    let settings = service.settings();
+    let public_url = settings.public_url.as_deref();
+    let context = RunContext { ui: &ui, home, cancel: &cancel, transient, public_url };
     let access = repo.access(work.key.issue_number, None);
-    block_on(destroy(context, slug, Some(access), loss))
+    block_on(async {
+        // A branch that stays is no reason to keep the bottle.
+        if loss == Loss::Refused
+            && let Err(failure) = remove_merged_branch(context, slug, &access).await
+        {
+            tracing::warn!(slug, %failure, "the branch of the merged pull request stays");
+        }
+        destroy(context, slug, Some(access), loss).await
+    })
 }

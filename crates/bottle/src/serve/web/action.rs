@@ -8,12 +8,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use orchestrator_db::{About, Delivery};
 use serde::Deserialize;
+use web_base::session::fresh_id;
 
 use super::auth::Principal;
 use super::facts::case::{Case, load_bottle};
 use super::problem::Problem;
 use super::rules::action::UserAction;
-use super::session::fresh_id;
 use super::{WebState, page, query};
 use crate::serve::PAGE_SOURCE;
 use crate::serve::inbox::InboxError;

@@ -14,6 +14,7 @@ use model::escape::escape_terminal;
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
+use web_base::header::header_text;
 
 use super::api::query::StrictQuery;
 use super::facts::log::{LogSlice, SliceEnd, read_slice};
@@ -22,7 +23,6 @@ use super::problem::Problem;
 use super::rules::log_style::{LogRenderer, LogStyle, LogView};
 use super::{Web, WebState, query};
 use crate::exit::OrGeneral;
-use crate::serve::header_text;
 
 /// Interval between two reads of a log or the database.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -64,7 +64,7 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     let memory = host::proc::observe_memory(&[own]).bytes;
     let verdicts = verdicts.into_iter().collect();
     let streams = STREAMS_MAX - web.streams.available_permits();
-    let version = vec![(super::asset::VERSION.to_owned(), 1.0)];
+    let version = vec![(web_base::asset::VERSION.to_owned(), 1.0)];
     let mut metrics = vec![
         labelled("bot_bottle_info", "Version of the program.", "version", version),
         labelled("bot_bottle_cases", "Issues and bottles, by status.", "state", cases_by.into()),

@@ -3,7 +3,6 @@
 
 mod action;
 mod api;
-mod asset;
 mod auth;
 mod facts;
 mod health;
@@ -12,7 +11,6 @@ mod metrics;
 mod page;
 mod problem;
 mod rules;
-mod session;
 #[cfg(test)]
 mod tests;
 
@@ -24,17 +22,18 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use self::auth::{Auth, answer_for, check_host, require_principal};
+use web_base::asset;
+use web_base::auth::Auth;
+use web_base::header::add_security_headers;
+
+use self::auth::{answer_for, check_host, open_auth, require_principal};
 use self::facts::run::ClosedRuns;
 use self::problem::Problem;
 use crate::serve::Service;
@@ -45,9 +44,6 @@ const BODY_MAX_BYTES: usize = 256 * 1024;
 const SEND_LIMIT: Duration = Duration::from_secs(10);
 const STREAMS_MAX: usize = 64;
 const DIFFS_MAX: usize = 4;
-
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-                      img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 struct Web {
     service: Arc<Service>,
@@ -61,7 +57,7 @@ type WebState = Arc<Web>;
 
 /// All routes but the webhooks.
 pub(crate) fn router(service: Arc<Service>) -> Router {
-    let auth = Auth::new(&service.settings(), &service.home);
+    let auth = open_auth(&service.settings(), &service.home);
     let web = Arc::new(Web {
         service,
         auth,
@@ -123,20 +119,6 @@ async fn limit_time(request: Request, next: Next) -> Response {
             Problem::new(StatusCode::REQUEST_TIMEOUT, detail).into_response()
         }
     }
-}
-
-async fn add_security_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    let fixed = |value| HeaderValue::from_static(value);
-    headers.insert(CONTENT_SECURITY_POLICY, fixed(POLICY));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
-    headers.insert(REFERRER_POLICY, fixed("no-referrer"));
-    for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
-        headers.insert(HeaderName::from_static(name), fixed("same-origin"));
-    }
-    headers.entry(CACHE_CONTROL).or_insert(fixed("no-store"));
-    response
 }
 
 async fn not_found(State(web): State<WebState>, request: Request) -> Response {

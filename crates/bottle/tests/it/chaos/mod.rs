@@ -3,6 +3,7 @@
 
 mod forge;
 mod house;
+mod series;
 
 use std::path::Path;
 use std::time::Duration;
@@ -108,6 +109,7 @@ row_1_killed! {
     row_1_killed_after_a_webhook_was_inserted at "inserted",
     row_1_killed_after_the_claim at "claimed",
     row_1_killed_after_the_bottle_was_begun at "begun",
+    row_1_killed_after_the_run_was_created at "created",
     row_1_killed_after_the_commits_were_pinned at "pinned",
     row_1_killed_after_the_workspace_was_made at "prepared",
     row_1_killed_after_the_sidecar_was_started at "served",

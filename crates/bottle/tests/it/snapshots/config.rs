@@ -50,7 +50,7 @@ fn one_forge_with_two_repositories() {
 
 #[test]
 fn a_file_that_is_not_toml() {
-    insta::assert_snapshot!(check("listen = \n"), @r"
+    insta::assert_snapshot!(check("listen = \n"), @"
     status: 2
     --- stdout
     --- stderr
@@ -60,11 +60,11 @@ fn a_file_that_is_not_toml() {
 
 #[test]
 fn a_misspelt_key() {
-    insta::assert_snapshot!(check("max_bottels = 3\n"), @r"
+    insta::assert_snapshot!(check("max_bottels = 3\n"), @"
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `status_comment`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `forge`
+    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `status_comment`, `max_wakeups`, `update_branches`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `forge`
     ");
 }
 
@@ -120,7 +120,7 @@ fn an_unknown_log_format() {
 
 #[test]
 fn a_forge_without_repositories() {
-    insta::assert_snapshot!(check(&forge("")), @r"
+    insta::assert_snapshot!(check(&forge("")), @"
     status: 2
     --- stdout
     --- stderr
@@ -172,7 +172,7 @@ fn a_repository_that_is_named_twice() {
 
 #[test]
 fn a_negative_retention() {
-    insta::assert_snapshot!(check("retention_days = -1\n"), @r"
+    insta::assert_snapshot!(check("retention_days = -1\n"), @"
     status: 2
     --- stdout
     --- stderr
@@ -198,4 +198,38 @@ fn init_writes_the_agent_and_a_manifest_and_nothing_the_second_time() {
     assert_eq!(std::fs::read_to_string(&manifest).expect("the manifest"), text);
     assert_eq!(run(&["config", "get", "agent"]), "pi\n");
     assert!(run(&["config", "list"]).contains("agents.pi.model"), "the agent's entry is listed");
+}
+
+#[test]
+fn an_init_that_cannot_complete_writes_nothing() {
+    let hermetic = testkit::Hermetic::new();
+    let lines = [
+        "init --yes --provider scripted",
+        "init --yes --provider command --manifest worker",
+        "init --yes --provider claude --manifest a/b",
+        "init --yes --provider claude --model-url nowhere",
+    ];
+    let text = testkit::refusal::refusals(&hermetic, "bot-bottle", &lines, |words| {
+        let mut command = hermetic.command(env!("CARGO_BIN_EXE_bot-bottle"));
+        command.args(words);
+        command
+    });
+    insta::assert_snapshot!(text, @r#"
+    $ bot-bottle init --yes --provider scripted
+    error: the agent 'scripted' cannot be the default: it needs a script, which init does not ask for
+    hint: write its manifest, with provider = "scripted" and script: bot-bottle agent new NAME
+    [2]
+    $ bot-bottle init --yes --provider command --manifest worker
+    error: the agent 'command' cannot be the default: it needs a command line, which init does not ask for
+    hint: write its manifest, with provider = "command" and command: bot-bottle agent new NAME
+    [2]
+    $ bot-bottle init --yes --provider claude --manifest a/b
+    error: "a/b" is not a valid agent name: 1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit
+    [2]
+    $ bot-bottle init --yes --provider claude --model-url nowhere
+    error: [ROOT]/home/.config/bottleworks/config.toml: agents.claude.url: "nowhere" is not the base address of a model server, such as https://api.example.com
+    [2]
+    "#);
+    assert!(!hermetic.home().join(".config/bottleworks").exists(), "a configuration was written");
+    assert!(!hermetic.home().join(".bot-bottle").exists(), "a manifest was written");
 }

@@ -263,6 +263,9 @@ fn the_pull_request_of_an_issue() {
 
     - [SHA] `do the work`
 
+    Size: 1 file, 1 line added, 0 removed.
+    Made by the agent `worker` in under a minute.
+
     Closes #1
     <!-- bot-bottle: end -->
     ");

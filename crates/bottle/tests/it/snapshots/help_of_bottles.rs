@@ -53,6 +53,10 @@ fn help_of_bot_bottle() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -126,6 +130,10 @@ fn help_of_start() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -172,6 +180,10 @@ fn help_of_resume() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -196,9 +208,11 @@ fn help_of_freeze() {
       <SLUG>  The bottle
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle freeze login
@@ -219,9 +233,11 @@ fn help_of_stop() {
       <SLUG>  The bottle
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle stop login
@@ -261,6 +277,10 @@ fn help_of_destroy() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -281,9 +301,11 @@ fn help_of_list() {
     Usage: bot-bottle list [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle list
@@ -299,16 +321,18 @@ fn help_of_logs() {
     --- stdout
     Show what the agent of the newest run printed
 
-    Usage: bot-bottle logs [OPTIONS] <SLUG>
+    Usage: bot-bottle logs [OPTIONS] [SLUG]
 
     Arguments:
-      <SLUG>  The bottle
+      [SLUG]  The bottle: its name, the start of its name, or `last` [default: the newest one]
 
     Options:
-      -f, --follow  Follow the log until the agent has ended
-          --json    Print events and results as JSON
-      -q, --quiet   Print only errors, warnings and the result
-      -h, --help    Print help
+      -f, --follow   Follow the log until the agent has ended
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle logs login
@@ -331,9 +355,11 @@ fn help_of_exec() {
       <COMMAND>...  The command and its arguments
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle exec login git log --oneline
@@ -362,6 +388,10 @@ fn help_of_doctor() {
 
       -q, --quiet
               Print only errors, warnings and the result
+
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
 
       -h, --help
               Print help (see a summary with '-h')

@@ -19,9 +19,11 @@ fn help_of_agent() {
       help   Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -36,9 +38,11 @@ fn help_of_agent_list() {
     Usage: bot-bottle agent list [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle agent list
@@ -59,9 +63,11 @@ fn help_of_agent_show() {
       <NAME>  Its name
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle agent show worker
@@ -82,9 +88,11 @@ fn help_of_agent_check() {
       <NAME>  Its name
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle agent check worker
@@ -105,9 +113,11 @@ fn help_of_agent_new() {
       <NAME>  Its name
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle agent new worker
@@ -132,9 +142,11 @@ fn help_of_bottle() {
       help   Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -152,9 +164,11 @@ fn help_of_bottle_check() {
       <NAME>  Its name
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle bottle check rust
@@ -178,9 +192,11 @@ fn help_of_orchestrate() {
       help    Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -218,6 +234,10 @@ fn help_of_orchestrate_start() {
 
       -q, --quiet
               Print only errors, warnings and the result
+
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
 
       -h, --help
               Print help (see a summary with '-h')
@@ -268,6 +288,10 @@ fn help_of_orchestrate_resume() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -299,9 +323,11 @@ fn help_of_orchestrate_status() {
     Usage: bot-bottle orchestrate status [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle orchestrate status
@@ -322,6 +348,8 @@ fn help_of_serve() {
           --config <CONFIG>  The configuration; see: bot-bottle config show
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -350,9 +378,11 @@ fn help_of_config() {
       help   Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -367,9 +397,11 @@ fn help_of_config_show() {
     Usage: bot-bottle config show [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle config show
@@ -390,9 +422,11 @@ fn help_of_config_check() {
       <FILE>  The file
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle config check serve.toml
@@ -416,9 +450,11 @@ fn help_of_hook() {
       help     Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -440,6 +476,8 @@ fn help_of_hook_install() {
                        forge behind it
           --json       Print events and results as JSON
       -q, --quiet      Print only errors, warnings and the result
+      -v, --verbose    Print every program as it is started (git, boxes, tools), and where settings come
+                       from, on standard error
       -h, --help       Print help
 
     Examples:
@@ -458,9 +496,11 @@ fn help_of_hook_list() {
     Usage: bot-bottle hook list [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle hook list
@@ -481,9 +521,11 @@ fn help_of_hook_remove() {
       <REPO>  owner/name on the forge of FORGE_GITEA_API, or the repository's whole address
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle hook remove them/project

@@ -18,9 +18,11 @@ fn help_of_key() {
       help    Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -35,9 +37,11 @@ fn help_of_key_create() {
     Usage: bot-bottle key create [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle key create
@@ -55,9 +59,11 @@ fn help_of_key_show() {
     Usage: bot-bottle key show [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle key show
@@ -75,9 +81,11 @@ fn help_of_key_rotate() {
     Usage: bot-bottle key rotate [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle key rotate
@@ -101,9 +109,11 @@ fn help_of_provenance() {
       help    Print this message or the help of the given subcommand(s)
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
     --- stderr
     ");
 }
@@ -121,9 +131,11 @@ fn help_of_provenance_show() {
       <NAME>  The bottle, or the run's name or the start of it
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle provenance show login
@@ -149,6 +161,8 @@ fn help_of_provenance_verify() {
                        this home's key]
           --json       Print events and results as JSON
       -q, --quiet      Print only errors, warnings and the result
+      -v, --verbose    Print every program as it is started (git, boxes, tools), and where settings come
+                       from, on standard error
       -h, --help       Print help
 
     Examples:
@@ -180,6 +194,10 @@ fn help_of_completions() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -200,9 +218,11 @@ fn help_of_man() {
     Usage: bot-bottle man [OPTIONS]
 
     Options:
-          --json   Print events and results as JSON
-      -q, --quiet  Print only errors, warnings and the result
-      -h, --help   Print help
+          --json     Print events and results as JSON
+      -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
+      -h, --help     Print help
 
     Examples:
       bot-bottle man

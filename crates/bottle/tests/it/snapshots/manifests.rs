@@ -43,6 +43,9 @@ fn a_new_agent() {
     You are a careful engineer. Make small commits with clear messages, and run the tests before you commit.
     """
     # bottle = "default"
+    # plan = true               # the agent writes a plan first, and works once a member approves it
+    # check = "make test"       # run on the result before it is published; without it, the one in .bot-bottle.toml
+    # check_rounds = 2          # runs that a failing check may cause before the result becomes a draft
 
     [egress]
     profile = "packages"        # none, model-only, packages or open

@@ -46,6 +46,8 @@ fn no_command_at_all() {
     Options:
           --json     Print events and results as JSON
       -q, --quiet    Print only errors, warnings and the result
+      -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
+                     from, on standard error
       -h, --help     Print help (see more with '--help')
       -V, --version  Print version
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::driver::{Browser, Light};
 use super::real::run_of;
 use super::{HOSTILE, TOKEN, serving};
+use testkit::browser::{Browser, Light};
 use testkit::wait::wait_for;
 
 use crate::serving::Serving;

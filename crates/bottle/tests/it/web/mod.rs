@@ -3,7 +3,6 @@
 
 mod browser;
 mod client;
-mod driver;
 mod fuzz;
 mod picture;
 mod real;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use testkit::fake_forge::{FakeGitea, Room};
 use testkit::wait::wait_for;
 
-use super::driver::{Browser, Light};
 use crate::serving::Serving;
 use crate::support::{DONE, Person, SLUG, Scene};
+use testkit::browser::{Browser, Light};
 
 const GREETS: &str = "[[step]]\nrun = \"printf '#!/bin/sh\\\\necho \\\"Hello, ${1:-world}\\\"\\\\n' > greeter.sh && git add -A && git commit -qm 'Greet by name'\"\n";
 const ASKS: &str =

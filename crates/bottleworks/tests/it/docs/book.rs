@@ -86,8 +86,9 @@ fn every_promise_names_a_test_that_exists() {
     let tests = tests_of_the_workspace();
     assert!(tests.len() > 1000, "{} tests", tests.len());
     let mut count = 0;
-    for path in ["docs/explanation/sealed.md", "docs/explanation/verified.md"] {
-        let page = Page::load(path);
+    for name in ["sealed", "verified", "answers"] {
+        let path = format!("docs/explanation/{name}.md");
+        let page = Page::load(&path);
         let lines = page.parts.iter().filter_map(|part| match part {
             Part::Text(lines) => Some(lines),
             Part::Block(_) => None,

@@ -24,6 +24,7 @@ on_every_backend! {
     a_box_whose_shim_died_is_a_failure_of_ours,
     the_death_of_the_launcher_lifts_no_deadline,
     a_terminal_that_closes_does_not_end_the_box,
+    an_agent_that_kills_all_it_can_is_still_the_agent,
 }
 
 async fn a_box_is_never_run_twice(rig: &Rig) {
@@ -122,6 +123,11 @@ async fn a_terminal_that_closes_does_not_end_the_box(rig: &Rig) {
     assert_eq!(running.end().await.stdout, "end\n");
 }
 
+async fn an_agent_that_kills_all_it_can_is_still_the_agent(rig: &Rig) {
+    let ran = rig.sh("kill -KILL 1; kill -KILL -1; kill -KILL $$").run().await;
+    assert_eq!(ran.record.ended, Ended::Exited { code: 137 }, "{ran:#?}");
+}
+
 mod without_a_daemon {
     use super::*;
 
@@ -130,7 +136,6 @@ mod without_a_daemon {
         Bwrap,
         a_box_dies_with_its_shim,
         a_box_killed_from_outside_is_a_failure_of_ours,
-        an_agent_that_kills_all_it_can_is_still_the_agent,
     }
 
     /// The first process below the shim is bubblewrap, the second the guest.
@@ -147,11 +152,6 @@ mod without_a_daemon {
             let Ended::Infra { reason } = &ran.record.ended else { panic!("{ran:#?}") };
             assert!(reason.contains("killed from outside"), "{reason}");
         }
-    }
-
-    async fn an_agent_that_kills_all_it_can_is_still_the_agent(rig: &Rig) {
-        let ran = rig.sh("kill -KILL 1; kill -KILL -1; kill -KILL $$").run().await;
-        assert_eq!(ran.record.ended, Ended::Exited { code: 137 }, "{ran:#?}");
     }
 
     async fn a_box_dies_with_its_shim(rig: &Rig) {
@@ -175,6 +175,22 @@ mod with_a_daemon {
         a_box_that_is_watched_is_not_swept,
         a_box_whose_shim_hangs_is_swept_after_its_deadline,
         a_container_is_named_after_its_run_and_box,
+        a_container_killed_from_outside_is_a_failure_of_ours,
+    }
+
+    /// The engine's own word for a killed container is that of an agent whose command was killed.
+    async fn a_container_killed_from_outside_is_a_failure_of_ours(rig: &Rig) {
+        let running = rig.sh(": >started; sleep 900").launch();
+        running.made("started").await;
+        let engine = Engine::find().await.expect("an engine");
+        let name = format!("bottleworks-{}-{}", rig.run(), running.spec.name);
+        let inspected = engine.client().inspect_container(&name, None).await.expect("inspected");
+        let pid = inspected.state.and_then(|state| state.pid).expect("a pid");
+        let guest = ProcessHandle::of(i32::try_from(pid).expect("a pid")).expect("a process");
+        assert!(send_signal(&guest, Signal::KILL).expect("a signal"));
+        let ran = running.end().await;
+        let Ended::Infra { reason } = &ran.record.ended else { panic!("{ran:#?}") };
+        assert!(reason.contains("killed from outside"), "{reason}");
     }
 
     /// A run of the same name in another folder has the name already, and both boxes work.

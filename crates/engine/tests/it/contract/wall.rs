@@ -19,6 +19,24 @@ on_every_backend! {
     the_box_sees_only_its_own_processes,
     scratch_folders_are_empty_and_programs_run_there,
     programs_are_lent_read_only,
+    the_mount_table_shows_the_folders_of_the_run_and_nothing_else_of_a_home,
+}
+
+/// The kernel writes the path of a folder in its file system, so those of the run are seen: see docs/explanation/sealed.md.
+async fn the_mount_table_shows_the_folders_of_the_run_and_nothing_else_of_a_home(rig: &Rig) {
+    let ran = rig.argv(&["cat", "/proc/self/mountinfo"]).run_ok().await;
+    let home = rig.workspace();
+    let home = home.parent().and_then(Path::file_name).expect("a folder").to_string_lossy();
+    let naming: Vec<&str> = ran.stdout.lines().filter(|line| line.contains(&*home)).collect();
+    assert!(!naming.is_empty(), "{}", ran.stdout);
+    for line in naming {
+        let Mount { box_dir, .. } = Mount::parse(line);
+        let is_ours = ["/workspace", "/harness-state", "/harness-state/run"].contains(&&*box_dir);
+        assert!(is_ours || box_dir.starts_with("/etc/"), "{line}");
+        let fields: Vec<&str> = line.split(' ').collect();
+        let named = fields.iter().filter(|field| field.contains(&*home)).count();
+        assert_eq!((named, fields[3].contains(&*home)), (1, true), "{line}");
+    }
 }
 
 async fn only_three_folders_are_mounted_beside_the_root(rig: &Rig) {

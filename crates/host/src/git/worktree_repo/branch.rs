@@ -115,12 +115,15 @@ impl WorktreeRepo {
         timeout: Duration,
     ) -> Result<(), GitError> {
         let Err(error) = pushed else { return Ok(()) };
-        // The repository that a remote is pushed to may be another one than it is fetched from.
-        let Some(url) = self.push_url(remote).await? else { return Err(error) };
-        match self.branch_at_url(&url, branch, timeout).await {
-            Ok(found) if found == *wanted => Ok(()),
-            Ok(_) | Err(_) => Err(error),
+        // The repository that a remote is pushed to may be another one than it is fetched from, and there may be several.
+        let Some(urls) = self.push_urls(remote).await? else { return Err(error) };
+        for url in urls.iter() {
+            match self.branch_at_url(url, branch, timeout).await {
+                Ok(found) if found == *wanted => {}
+                Ok(_) | Err(_) => return Err(error),
+            }
         }
+        Ok(())
     }
 
     async fn push(

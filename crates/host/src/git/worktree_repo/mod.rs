@@ -6,6 +6,8 @@
 mod branch;
 mod compare;
 mod hook;
+mod ignored;
+mod sparse;
 mod take;
 mod worktree;
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::git::parse::{filled_fields, parse_id, some_object};
 
 /// Time limit of a large checkout.
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(600);
+
+/// Time without a change after which a lock has no owner.
+const ABANDONED_AFTER: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeEntry {
@@ -39,6 +43,30 @@ impl WorktreeRepo {
     pub async fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         let answer = self.git().query(argv("worktree list --porcelain -z")).await?;
         answer.parse(parse_worktrees, "it is not a list of worktrees")
+    }
+
+    /// Reads git's own records of the linked worktrees: the branch of each, or its commit where HEAD is detached. `git
+    /// worktree list` resolves every HEAD in turn, which takes seconds and gigabytes with ten thousand of them. None where
+    /// the records do not say, as with refs in tables.
+    pub fn read_worktrees(&self) -> Option<Vec<WorktreeEntry>> {
+        let records = self.user().common_dir().join("worktrees");
+        let entries = match std::fs::read_dir(&records) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
+            Err(_) => return None,
+        };
+        let mut found = Vec::new();
+        for record in entries {
+            let record = record.ok()?.path();
+            let (Ok(gitdir), Ok(head)) =
+                (std::fs::read(record.join("gitdir")), std::fs::read(record.join("HEAD")))
+            else {
+                // A git that was killed while it added a worktree leaves such a record.
+                continue;
+            };
+            found.extend(parse_record(&record, &gitdir, &head)?);
+        }
+        Some(found)
     }
 
     /// Creates a branch at `base` and checks it out in a new folder. It tracks no remote branch.
@@ -77,6 +105,24 @@ impl WorktreeRepo {
     pub fn clear_branch_lock(&self, branch: &BranchName) -> Result<(), GitError> {
         let path = self.user().common_dir().join(format!("{}.lock", branch.full_ref()));
         remove_lock(&path)
+    }
+
+    /// Removes the lock of all packed refs that a killed git has left. A git of the user may hold it too, so it is removed
+    /// only if it does not change for longer than a living one takes between two writes.
+    pub async fn clear_packed_refs_lock(&self) -> Result<(), GitError> {
+        let path = self.user().common_dir().join("packed-refs.lock");
+        let look =
+            || path.metadata().map(|it| (it.ino(), it.len(), it.mtime(), it.mtime_nsec())).ok();
+        let mut seen = look();
+        while seen.is_some() {
+            tokio::time::sleep(ABANDONED_AFTER).await;
+            let now = look();
+            if now == seen {
+                return remove_lock(&path);
+            }
+            seen = now;
+        }
+        Ok(())
     }
 
     /// Lists the locks that git holds in a worktree, or that a killed git has left there.
@@ -177,6 +223,20 @@ fn records_of(records: &Path, worktree: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(is_ours).collect()
 }
 
+/// Parses the two files of a worktree's record: the path of its `.git` file, which may be relative to the record, and HEAD.
+/// Returns nothing where HEAD is kept elsewhere.
+fn parse_record(record: &Path, gitdir: &[u8], head: &[u8]) -> Option<Option<WorktreeEntry>> {
+    let gitdir = record.join(OsStr::from_bytes(gitdir.trim_ascii_end()));
+    let Some(path) = gitdir.parent() else { return Some(None) };
+    let head = head.trim_ascii_end();
+    if head == b"ref: refs/heads/.invalid" {
+        return None;
+    }
+    let branch = head.strip_prefix(b"ref: ").and_then(parse_branch);
+    let sha = parse_id(head).and_then(some_object);
+    Some(Some(WorktreeEntry { path: path.to_path_buf(), head: sha, branch }))
+}
+
 fn argv_add(path: &Path, branch: &BranchName, base: &Sha) -> Vec<OsString> {
     let values =
         [branch.as_str().as_ref(), OsStr::new("--"), path.as_os_str(), base.as_str().as_ref()];
@@ -225,6 +285,21 @@ mod tests {
         let branch = BranchName::parse("feat/tf").unwrap();
         let argv = argv_add(Path::new("-x"), &branch, &Sha::parse(A).unwrap());
         insta::assert_snapshot!(argv.join(" ".as_ref()).into_string().unwrap(), @"worktree add --quiet --no-track -b feat/tf -- -x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    }
+
+    #[test]
+    fn records_of_worktrees_are_read_without_git() {
+        let read = |gitdir: &str, head: &str| {
+            parse_record(Path::new("/r/worktrees/x"), gitdir.as_bytes(), head.as_bytes())
+        };
+        let found = read("/ops/tf/.git\n", "ref: refs/heads/feat/tf\n").unwrap().unwrap();
+        assert_eq!(found.path, Path::new("/ops/tf"));
+        assert_eq!((found.branch.unwrap().as_str(), found.head), ("feat/tf", None));
+        let found = read("/ops/tf/.git\n", &format!("{A}\n")).unwrap().unwrap();
+        assert_eq!((found.branch, found.head.unwrap().as_str()), (None, A));
+        let found = read("../../../ops/tf/.git", "ref: refs/heads/x").unwrap().unwrap();
+        assert_eq!(found.path, Path::new("/r/worktrees/x/../../../ops/tf"));
+        assert_eq!(read("/ops/tf/.git\n", "ref: refs/heads/.invalid\n"), None);
     }
 
     #[test]

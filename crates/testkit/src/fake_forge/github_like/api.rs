@@ -85,6 +85,7 @@ pub(super) fn answer(
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let route = match segments.as_slice() {
         ["api", version, route @ ..] if *version == dialect.version() => route,
+        ["api", "graphql"] if dialect == Dialect::GitHub => &["graphql"],
         _ => return dialect.no_route(),
     };
     let response = route_to(dialect, world, route, request);
@@ -115,6 +116,7 @@ fn route_to(
         return FakeResponse::error(401, "invalid username, password or token");
     }
     match (method, route) {
+        ("POST", ["graphql"]) if dialect == Dialect::GitHub => graphql(world, request),
         ("GET", ["user"]) if world.account_hidden => {
             FakeResponse::error(403, "token does not have required scope(s), required=[read:user]")
         }
@@ -155,6 +157,33 @@ fn in_repository(
         (_, ["hooks", rest @ ..]) => in_hooks(dialect, world, request, rest),
         ("GET", ["pulls"]) => list_pulls(dialect, world, request),
         ("POST", ["pulls"]) => create_pull(dialect, world, request),
+        ("POST", ["pulls", "comments", id, "resolve"]) if dialect == Dialect::Gitea => {
+            resolve(world, id.parse::<u64>().unwrap_or_default().saturating_sub(2000))
+        }
+        ("GET", ["commits", sha, "status"]) => {
+            let checks = match dialect {
+                Dialect::Gitea => world.checks_of(sha),
+                Dialect::GitHub => Vec::new(),
+            };
+            FakeResponse::json(200, &shape::combined(dialect, &checks))
+        }
+        ("GET", ["commits", sha, "check-runs"]) if dialect == Dialect::GitHub => {
+            FakeResponse::json(200, &shape::check_runs(&world.checks_of(sha)))
+        }
+        ("GET", ["actions", "jobs"]) if dialect == Dialect::Gitea => {
+            FakeResponse::json(200, &shape::jobs(&world.checks))
+        }
+        ("GET", ["actions", "jobs", id, "logs"]) => match world.find_check(id) {
+            Some(check) => FakeResponse { body: check.log.clone(), ..FakeResponse::empty(200) },
+            None => not_found(),
+        },
+        ("GET", ["issues", "comments", id, "reactions"]) => {
+            let id = id.parse().unwrap_or_default();
+            let users = world.thumbs.get(&id).cloned().unwrap_or_default();
+            let yes =
+                |login: &String| json!({ "content": "+1", "user": shape::user(dialect, login) });
+            FakeResponse::json(200, &users.iter().map(yes).collect())
+        }
         (_, ["pulls", number, rest @ ..]) => {
             match number.parse().ok().filter(|number| world.find_pull(*number).is_some()) {
                 Some(number) => in_pull(dialect, world, request, number, rest),
@@ -229,21 +258,50 @@ fn in_pull(
     if request.method == "PATCH" && route.is_empty() {
         return edit_pull(dialect, world, number, request);
     }
+    match (request.method.as_str(), route) {
+        ("POST", ["requested_reviewers"]) => {
+            let wanted = request.texts("reviewers").unwrap_or_default();
+            world.change_pull(number, |pull| pull.reviewers.extend(wanted));
+            return show_pull(dialect, world, number, 201);
+        }
+        ("POST", ["comments", id, "replies"]) if dialect == Dialect::GitHub => {
+            let review = id.parse::<u64>().unwrap_or_default().saturating_sub(2000);
+            world.answer(review, &request.text("body"));
+            return FakeResponse::json(201, &json!({ "id": 3000, "body": request.text("body") }));
+        }
+        // A remark on the line of another one belongs to its thread.
+        ("POST", ["reviews"]) if dialect == Dialect::Gitea => {
+            let asked = request.json();
+            for answer in asked["comments"].as_array().into_iter().flatten() {
+                let mut reviews = world.reviews.iter().zip(1_u64..);
+                let same = reviews.find(|(review, _)| answer["path"] == json!(review.path));
+                let id = same.map_or(0, |(_, id)| id);
+                world.answer(id, answer["body"].as_str().unwrap_or_default());
+            }
+            return FakeResponse::json(200, &json!({ "id": 99, "state": "COMMENT", "body": "" }));
+        }
+        _ => {}
+    }
     let reviews = world.reviews.iter().zip(1_u64..);
     let own: Vec<(&FakeReview, u64)> =
         reviews.filter(|(review, _)| review.pull == number).collect();
-    let remark = |(review, id): &(&FakeReview, u64)| shape::remark(dialect, world, *id, review);
+    let remarks = |(review, id): &(&FakeReview, u64)| {
+        let mut all = vec![shape::remark(dialect, world, *id, review)];
+        all.extend(shape::answers(dialect, world, *id, review));
+        all
+    };
     match (request.method.as_str(), route) {
         ("GET", []) => show_pull(dialect, world, number, 200),
         ("GET", ["reviews"]) => dialect
             .pages()
             .page(world, request, &own, |(review, id)| shape::review(dialect, world, *id, review)),
         ("GET", ["comments"]) if dialect == Dialect::GitHub => {
-            dialect.pages().page(world, request, &own, remark)
+            let all: Vec<Value> = own.iter().flat_map(remarks).collect();
+            dialect.pages().page(world, request, &all, Value::clone)
         }
         ("GET", ["reviews", id, "comments"]) if dialect == Dialect::Gitea => {
             let of_review = own.iter().filter(|(_, own)| own.to_string() == *id);
-            FakeResponse::json(200, &of_review.map(remark).collect())
+            FakeResponse::json(200, &of_review.flat_map(remarks).collect())
         }
         _ => dialect.no_route(),
     }
@@ -261,6 +319,9 @@ fn in_thread(
         ("PATCH", []) => {
             let body = request.json()["body"].as_str().map(str::to_owned);
             world.edit_thread(room, number, None, body, None);
+            if let (Some(names), Room::Pull) = (request.texts("assignees"), room) {
+                world.change_pull(number, |pull| pull.assignees = names);
+            }
             FakeResponse::json(dialect.edited(), &thread_shape(dialect, world, number))
         }
         ("GET", ["comments"]) => {
@@ -272,6 +333,16 @@ fn in_thread(
                     .with_header("x-total-count", own.len().to_string()),
                 Dialect::GitHub => dialect.pages().page(world, request, &own, shown),
             }
+        }
+        ("POST", ["labels"]) if room == Room::Pull => {
+            let names = request.texts("labels").unwrap_or_default();
+            world.change_pull(number, |pull| pull.labels.extend(names));
+            FakeResponse::json(200, &json!([]))
+        }
+        ("POST", ["assignees"]) if room == Room::Pull && dialect == Dialect::GitHub => {
+            let names = request.texts("assignees").unwrap_or_default();
+            world.change_pull(number, |pull| pull.assignees.extend(names));
+            FakeResponse::json(201, &thread_shape(dialect, world, number))
         }
         ("GET", [path]) if *path == dialect.events() => {
             let own = world.find_issue(number).map(|issue| shape::events(dialect, issue));
@@ -365,7 +436,9 @@ fn create_pull(dialect: Dialect, world: &mut World, request: &ForgeRequest) -> F
     if world.open_pull_between(&head, &base).is_some() {
         return dialect.refuse(409, "A pull request already exists for these targets");
     }
+    let (title, draft) = split_draft(dialect, title, request);
     let number = world.open_pull(&title, &body, &head, &base);
+    world.change_pull(number, |pull| pull.draft = draft.unwrap_or(false));
     show_pull(dialect, world, number, 201)
 }
 
@@ -382,8 +455,55 @@ fn edit_pull(
     if is_merged && open == Some(true) {
         return dialect.refuse(412, "cannot change state of this pull request, it was merged");
     }
-    world.edit_thread(Room::Pull, number, field("title"), field("body"), open);
+    let title = field("title").map(|title| split_draft(dialect, title, request));
+    let draft = title.as_ref().and_then(|(_, draft)| *draft);
+    let title = title.map(|(title, _)| title);
+    world.edit_thread(Room::Pull, number, title, field("body"), open);
+    world.change_pull(number, |pull| pull.draft = draft.unwrap_or(pull.draft));
     show_pull(dialect, world, number, dialect.edited())
+}
+
+/// Title and readiness: a Gitea marks drafts in the title, a GitHub has a field at creation.
+fn split_draft(dialect: Dialect, title: String, request: &ForgeRequest) -> (String, Option<bool>) {
+    match (dialect, title.strip_prefix("WIP: ")) {
+        (Dialect::Gitea, Some(rest)) => (rest.to_owned(), Some(true)),
+        (Dialect::Gitea, None) => (title, Some(false)),
+        (Dialect::GitHub, _) => (title, request.json()["draft"].as_bool()),
+    }
+}
+
+fn resolve(world: &mut World, review: u64) -> FakeResponse {
+    let is_there = review >= 1 && review <= world.reviews.len() as u64;
+    if is_there {
+        world.resolved.insert(review);
+    }
+    if is_there { FakeResponse::empty(204) } else { not_found() }
+}
+
+/// The queries and mutations of GraphQL that change pull requests.
+fn graphql(world: &mut World, request: &ForgeRequest) -> FakeResponse {
+    let asked = request.json();
+    let (query, id) =
+        (request.text("query"), asked["variables"]["id"].as_str().unwrap_or_default());
+    let number = |prefix: &str| id.strip_prefix(prefix).and_then(|text| text.parse::<u64>().ok());
+    let data = if query.contains("reviewThreads") {
+        let node = |id: u64| {
+            let first = json!({ "nodes": [{ "databaseId": 2000 + id }] });
+            json!({ "id": format!("RT_{id}"), "isResolved": false, "comments": first })
+        };
+        let nodes: Vec<Value> = (1..=world.reviews.len() as u64).map(node).collect();
+        json!({ "repository": { "pullRequest": { "reviewThreads": { "nodes": nodes } } } })
+    } else if let Some(review) = number("RT_").filter(|_| query.contains("resolveReviewThread")) {
+        world.resolved.insert(review);
+        json!({ "resolveReviewThread": { "thread": { "id": id } } })
+    } else if let Some(pull) = number("PR_") {
+        let draft = query.contains("convertPullRequestToDraft");
+        world.change_pull(pull, |pull| pull.draft = draft);
+        json!({ "pullRequest": { "id": id } })
+    } else {
+        return FakeResponse::json(200, &json!({ "errors": [{ "message": "unknown query" }] }));
+    };
+    FakeResponse::json(200, &json!({ "data": data }))
 }
 
 fn show_pull(dialect: Dialect, world: &World, number: u64, code: u16) -> FakeResponse {

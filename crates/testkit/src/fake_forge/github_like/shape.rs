@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, STRANGER, World,
+    FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, STRANGER,
+    World,
 };
 use super::Dialect;
 
@@ -36,14 +37,16 @@ pub(super) fn pull(dialect: Dialect, world: &World, pull: &FakePull) -> Value {
         ("number", json!(pull.number)),
         ("url", json!(page)),
         ("html_url", json!(page)),
-        ("title", json!(pull.title)),
+        ("title", json!(draft_title(dialect, pull))),
         ("body", text(dialect, &pull.body)),
         ("state", state(pull.open)),
         ("merged", json!(pull.merged)),
         ("merged_at", json!(pull.merged.then_some(THEN))),
-        ("mergeable", json!(true)),
-        ("labels", json!([])),
-        ("assignees", users(dialect, &[])),
+        // A Gitea says the same of a draft and of a conflict.
+        ("mergeable", json!(!(pull.has_conflicts || dialect == Dialect::Gitea && pull.draft))),
+        ("draft", json!(pull.draft)),
+        ("labels", pull.labels.iter().map(|name| json!({ "id": 1, "name": name })).collect()),
+        ("assignees", users(dialect, &pull.assignees)),
         ("comments", json!(world.comments_on(Room::Pull, pull.number).len())),
         ("user", user(dialect, &pull.author)),
     ] {
@@ -67,7 +70,76 @@ pub(super) fn pull(dialect: Dialect, world: &World, pull: &FakePull) -> Value {
             }
         }
     }
+    match dialect {
+        Dialect::Gitea => {
+            let parted =
+                if pull.is_behind { "0".repeat(40) } else { world.sha_of(&pull.base).to_owned() };
+            shape["merge_base"] = json!(parted);
+        }
+        Dialect::GitHub => {
+            shape["node_id"] = json!(format!("PR_{}", pull.number));
+            let word = if pull.is_behind { "behind" } else { "clean" };
+            shape["mergeable_state"] = json!(word);
+        }
+    }
     shape
+}
+
+/// The title: a Gitea marks drafts there.
+fn draft_title(dialect: Dialect, pull: &FakePull) -> String {
+    match dialect {
+        Dialect::Gitea if pull.draft => format!("WIP: {}", pull.title),
+        Dialect::Gitea | Dialect::GitHub => pull.title.clone(),
+    }
+}
+
+/// The combined status of a commit.
+pub(super) fn combined(dialect: Dialect, checks: &[FakeCheck]) -> Value {
+    let field = match dialect {
+        Dialect::Gitea => "status",
+        Dialect::GitHub => "state",
+    };
+    let status = |check: &FakeCheck| {
+        json!({
+            "id": check.id, field: check.state, "context": check.name, "description": "",
+            "target_url": null,
+        })
+    };
+    json!({ "state": "pending", "statuses": checks.iter().map(status).collect::<Vec<_>>() })
+}
+
+/// Check runs of a commit, on a GitHub.
+pub(super) fn check_runs(checks: &[FakeCheck]) -> Value {
+    let run = |check: &FakeCheck| {
+        let done = check.state != "pending";
+        json!({
+            "id": check.id, "name": check.name, "html_url": "https://forge.example.test/checks",
+            "status": if done { "completed" } else { "in_progress" },
+            "conclusion": done.then_some(&check.state), "output": { "title": null, "summary": null },
+        })
+    };
+    json!({ "total_count": checks.len(), "check_runs": checks.iter().map(run).collect::<Vec<_>>() })
+}
+
+/// Jobs of Gitea Actions.
+pub(super) fn jobs(checks: &[FakeCheck]) -> Value {
+    let job = |check: &FakeCheck| json!({ "id": check.id, "name": check.name, "head_sha": check.sha, "conclusion": check.state });
+    json!({ "total_count": checks.len(), "jobs": checks.iter().map(job).collect::<Vec<_>>() })
+}
+
+/// Answers to the remark of a review, as remarks.
+pub(super) fn answers(dialect: Dialect, world: &World, id: u64, review: &FakeReview) -> Vec<Value> {
+    let own = world.answers.iter().zip(3000_u64..).filter(|(answer, _)| answer.review == id);
+    own.map(|(answer, number)| {
+        let mut shape = remark(dialect, world, id, review);
+        shape["id"] = json!(number);
+        shape["user"] = user(dialect, &answer.author);
+        shape["body"] = json!(answer.body);
+        shape["created_at"] = json!(answer.created_at);
+        shape["in_reply_to_id"] = json!(2000 + id);
+        shape
+    })
+    .collect()
 }
 
 pub(super) fn issue(dialect: Dialect, world: &World, issue: &FakeIssue) -> Value {
@@ -161,8 +233,12 @@ pub(super) fn remark(dialect: Dialect, world: &World, id: u64, review: &FakeRevi
     shape["pull_request_review_id"] = json!(id);
     shape["diff_hunk"] = json!("@@ -0,0 +1,3 @@\n+1\n+2");
     shape["created_at"] = json!(THEN);
-    if dialect == Dialect::GitHub {
-        shape["line"] = json!(2);
+    match dialect {
+        Dialect::GitHub => shape["line"] = json!(2),
+        Dialect::Gitea => {
+            let resolver = world.resolved.contains(&id).then(|| user(dialect, &world.login));
+            shape["resolver"] = json!(resolver);
+        }
     }
     shape
 }

@@ -84,6 +84,16 @@ fn in_project(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Fake
             };
             if there { in_thread(world, request, (room, number), rest) } else { not_found() }
         }
+        ("GET", ["pipelines", id, "jobs"]) => {
+            let sha = world.find_check(id).map(|check| check.sha.clone()).unwrap_or_default();
+            let failed = world.checks_of(&sha).into_iter().filter(|it| it.state == "failure");
+            let job = |it: super::super::FakeCheck| json!({ "id": it.id, "name": it.name });
+            FakeResponse::json(200, &failed.map(job).collect())
+        }
+        ("GET", ["jobs", id, "trace"]) => match world.find_check(id) {
+            Some(check) => FakeResponse { body: check.log.clone(), ..FakeResponse::empty(200) },
+            None => not_found(),
+        },
         _ => not_found(),
     }
 }
@@ -91,7 +101,8 @@ fn in_project(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Fake
 /// Takes two for one address, and shows no token.
 fn in_hooks(world: &mut World, request: &ForgeRequest, route: &[&str]) -> FakeResponse {
     let asked = request.json();
-    let names = ["issues_events", "note_events", "merge_requests_events", "push_events"];
+    let names =
+        ["issues_events", "note_events", "merge_requests_events", "push_events", "pipeline_events"];
     let reported =
         names.into_iter().filter(|name| asked[*name] == true).map(str::to_owned).collect();
     match (request.method.as_str(), route) {
@@ -132,8 +143,17 @@ fn in_thread(
             notes.extend(own.iter().map(shape::note));
             let reviews = world.reviews.iter().zip(1..);
             let reviews = reviews.filter(|(review, _)| room == Room::Pull && review.pull == number);
-            notes.extend(reviews.flat_map(|(review, id)| shape::review_notes(id, review)));
+            notes.extend(reviews.flat_map(|(review, id)| shape::review_notes(id, review, false)));
             PAGES.page(world, request, &notes, Value::clone)
+        }
+        (_, ["discussions", rest @ ..]) if room == Room::Pull => {
+            in_discussions(world, request, number, rest)
+        }
+        ("GET", ["notes", id, "award_emoji"]) => {
+            let id = id.parse().unwrap_or_default();
+            let users = world.thumbs.get(&id).cloned().unwrap_or_default();
+            let yes = |login: &String| json!({ "name": "thumbsup", "user": shape::user(login) });
+            FakeResponse::json(200, &users.iter().map(yes).collect())
         }
         ("GET", ["resource_label_events"]) if room == Room::Issue => {
             let own = world.find_issue(number).map(shape::label_events).unwrap_or_default();
@@ -159,11 +179,77 @@ fn in_thread(
     }
 }
 
+/// Discussions of a merge request: the notes, each alone, and the reviews with their remarks and answers.
+fn in_discussions(
+    world: &mut World,
+    request: &ForgeRequest,
+    number: u64,
+    route: &[&str],
+) -> FakeResponse {
+    let review = |id: &str| id.strip_prefix("review").and_then(|id| id.parse::<u64>().ok());
+    match (request.method.as_str(), route) {
+        ("GET", []) => {
+            let system = shape::system_note();
+            let mut all = vec![shape::discussion("system", &[system])];
+            for comment in world.comments_on(Room::Pull, number) {
+                let id = format!("note{}", comment.id);
+                all.push(shape::discussion(&id, &[shape::note(&comment)]));
+            }
+            let reviews = world.reviews.iter().zip(1_u64..);
+            for (review, id) in reviews.filter(|(review, _)| review.pull == number) {
+                let is_resolved = world.resolved.contains(&id);
+                let [whole, remark] = shape::review_notes(id, review, is_resolved);
+                all.push(shape::discussion(&format!("whole{id}"), &[whole]));
+                let mut notes = vec![remark];
+                notes.extend(shape::answers(world, id, review));
+                all.push(shape::discussion(&format!("review{id}"), &notes));
+            }
+            PAGES.page(world, request, &all, Value::clone)
+        }
+        ("POST", [id, "notes"]) => match review(id) {
+            Some(id) => {
+                world.answer(id, &request.text("body"));
+                FakeResponse::json(201, &json!({ "id": 3000, "body": request.text("body") }))
+            }
+            None => not_found(),
+        },
+        ("PUT", [id]) if request.json()["resolved"] == true => match review(id) {
+            Some(id) => {
+                world.resolved.insert(id);
+                FakeResponse::json(200, &json!({ "id": format!("review{id}") }))
+            }
+            None => not_found(),
+        },
+        _ => not_found(),
+    }
+}
+
 fn edit(world: &mut World, request: &ForgeRequest, (room, number): (Room, u64)) -> FakeResponse {
     let asked = request.json();
     let field = |name: &str| asked[name].as_str().map(str::to_owned);
     let open = field("state_event").map(|event| event == "reopen");
-    world.edit_thread(room, number, field("title"), field("description"), open);
+    let title = field("title");
+    let draft = title.as_ref().map(|title| title.starts_with("Draft: "));
+    let title = title.map(|it| it.strip_prefix("Draft: ").unwrap_or(&it).to_owned());
+    world.edit_thread(room, number, title, field("description"), open);
+    if room == Room::Pull {
+        let logins = |name: &str| {
+            let ids = asked[name].as_array().cloned()?;
+            let known = accounts(world).into_iter();
+            let mut found: Vec<String> =
+                known.filter(|login| ids.contains(&json!(shape::user_id(login)))).collect();
+            found.dedup();
+            Some(found)
+        };
+        let (reviewers, assignees) = (logins("reviewer_ids"), logins("assignee_ids"));
+        let labels = field("add_labels");
+        world.change_pull(number, |pull| {
+            pull.draft = draft.unwrap_or(pull.draft);
+            pull.reviewers.extend(reviewers.unwrap_or_default());
+            pull.assignees.extend(assignees.unwrap_or_default());
+            pull.labels.extend(labels.iter().flat_map(|it| it.split(',')).map(str::to_owned));
+        });
+    }
     show(world, (room, number), 200)
 }
 
@@ -215,7 +301,8 @@ fn create(world: &mut World, request: &ForgeRequest) -> FakeResponse {
         );
         return FakeResponse::json(409, &json!({ "message": [why] }));
     }
-    let number = world.open_pull(&title, &body, &head, &base);
+    let number = world.open_pull(title.trim_start_matches("Draft: "), &body, &head, &base);
+    world.change_pull(number, |pull| pull.draft = title.starts_with("Draft: "));
     show(world, (Room::Pull, number), 201)
 }
 

@@ -20,15 +20,50 @@ pub(super) fn merge_request(world: &World, pull: &FakePull) -> Value {
     json!({
         "id": 9000 + pull.number, "iid": pull.number, "project_id": 1,
         "web_url": format!("{}/{OWNER}/{REPO}/-/merge_requests/{}", world.root, pull.number),
-        "title": pull.title, "description": nullable(&pull.body), "state": state,
-        "merged_at": pull.merged.then_some("2026-11-15T08:06:07.123Z"), "draft": false,
-        "author": user(&pull.author), "assignees": users(&[]),
-        "labels": [],
+        "title": if pull.draft { format!("Draft: {}", pull.title) } else { pull.title.clone() },
+        "description": nullable(&pull.body), "state": state,
+        "merged_at": pull.merged.then_some("2026-11-15T08:06:07.123Z"), "draft": pull.draft,
+        "author": user(&pull.author), "assignees": users(&pull.assignees),
+        "reviewers": users(&pull.reviewers), "labels": pull.labels,
+        "head_pipeline": pipeline(world, world.sha_of(&pull.head)),
+        "diverged_commits_count": u64::from(pull.is_behind),
         "source_branch": pull.head, "target_branch": pull.base, "sha": world.sha_of(&pull.head),
         "source_project_id": if pull.from_fork { 2 } else { 1 }, "target_project_id": 1,
-        "merge_status": "can_be_merged", "detailed_merge_status": "mergeable",
-        "has_conflicts": false,
+        "merge_status": "can_be_merged",
+        "detailed_merge_status": if pull.has_conflicts { "conflict" } else { "mergeable" },
+        "has_conflicts": pull.has_conflicts,
     })
+}
+
+/// The pipeline of a commit: its jobs are the checks. Null if there is none.
+fn pipeline(world: &World, sha: &str) -> Value {
+    let checks = world.checks_of(sha);
+    let any = |state: &str| checks.iter().any(|check| check.state == state);
+    let status = match (checks.is_empty(), any("failure"), any("pending")) {
+        (true, _, _) => return Value::Null,
+        (false, true, _) => "failed",
+        (false, false, true) => "running",
+        (false, false, false) => "success",
+    };
+    json!({ "id": checks[0].id, "sha": sha, "status": status, "web_url": format!("{}/-/pipelines/1", world.root) })
+}
+
+/// A discussion: a note alone, or a remark with its answers.
+pub(super) fn discussion(id: &str, notes: &[Value]) -> Value {
+    json!({ "id": id, "individual_note": notes.len() == 1 && notes[0]["type"].is_null(), "notes": notes })
+}
+
+/// Answers to the remark of a review.
+pub(super) fn answers(world: &World, id: u64, review: &FakeReview) -> Vec<Value> {
+    let own = world.answers.iter().zip(3000_u64..).filter(|(answer, _)| answer.review == id);
+    own.map(|(answer, number)| {
+        json!({
+            "id": number, "type": "DiffNote", "body": answer.body, "system": false,
+            "author": user(&answer.author), "created_at": answer.created_at,
+            "position": { "new_path": review.path, "new_line": 2, "position_type": "text" },
+        })
+    })
+    .collect()
 }
 
 pub(super) fn issue(world: &World, issue: &FakeIssue) -> Value {
@@ -69,7 +104,7 @@ pub(super) fn system_note() -> Value {
     })
 }
 
-pub(super) fn review_notes(id: u64, review: &FakeReview) -> [Value; 2] {
+pub(super) fn review_notes(id: u64, review: &FakeReview, is_resolved: bool) -> [Value; 2] {
     let whole = json!({
         "id": 1000 + id, "type": "DiscussionNote", "body": review.body, "system": false,
         "author": user(&review.author), "created_at": "2026-11-15T08:06:07.123Z",
@@ -78,6 +113,7 @@ pub(super) fn review_notes(id: u64, review: &FakeReview) -> [Value; 2] {
         "id": 2000 + id, "type": "DiffNote", "body": review.remark, "system": false,
         "author": user(&review.author), "created_at": "2026-11-15T08:06:07.123Z",
         "position": { "new_path": review.path, "new_line": 2, "position_type": "text" },
+        "resolvable": true, "resolved": is_resolved,
     });
     [whole, remark]
 }
@@ -109,5 +145,6 @@ pub(super) fn hook(hook: &FakeHook) -> Value {
         "id": hook.id, "url": hook.url, "alert_status": "executable", "enable_ssl_verification": true,
         "issues_events": reported("issues_events"), "note_events": reported("note_events"),
         "merge_requests_events": reported("merge_requests_events"), "push_events": reported("push_events"),
+        "pipeline_events": reported("pipeline_events"),
     })
 }

@@ -24,23 +24,53 @@ pub(super) async fn apply_commits(
     name: &RefName,
     tip: &Sha,
 ) -> WfResult<StageOutcome> {
-    let head = context.head_before()?.clone();
-    let tip = &attribute(context, repo, name, tip).await?;
-    let user = identity(context.product()?).await?;
-    let after = observe(repo, &head, tip, &user).await?;
-    match judge_change(&after, &context.limits()?) {
-        Ok(warnings) => context.notes.extend(warnings),
+    let agent = context.profile()?.implement.provider.clone();
+    let (tip, warnings, _) = match judge_commits(context, repo, (name, tip), &agent).await? {
+        Ok(judged) => judged,
         Err(message) => return Ok(StageOutcome::failed(RunStage::Implement, message)),
-    }
+    };
+    context.notes.extend(warnings);
+    let run = context.run.name().to_owned();
+    land(context, repo, name, &tip, run).await
+}
+
+/// Judges commits of an agent without moving anything. Returns their tip under the user's name, warnings, and the number of changed
+/// lines; or the reason of a refusal.
+pub(super) async fn judge_commits(
+    context: &RunContext,
+    repo: &SealedRepo,
+    (name, tip): (&RefName, &Sha),
+    agent: &str,
+) -> WfResult<Result<(Sha, Vec<String>, u64), String>> {
+    let head = context.head_before()?.clone();
+    let tip = attribute(context, repo, (name, tip), agent).await?;
+    let user = identity(context.product()?).await?;
+    let after = observe(repo, &head, &tip, &user).await?;
+    let warnings = match judge_change(&after, &context.limits()?) {
+        Ok(warnings) => warnings,
+        Err(message) => return Ok(Err(message)),
+    };
     let allowed = &context.profile()?.secrets_allowed;
-    if let Some(message) = search_leaks(repo, [&head, tip], &context.redactor, allowed).await? {
-        return Ok(StageOutcome::failed(RunStage::Implement, message));
+    if let Some(message) = search_leaks(repo, [&head, &tip], &context.redactor, allowed).await? {
+        return Ok(Err(message));
     }
+    Ok(Ok((tip, warnings, after.lines_changed)))
+}
+
+/// Records commits that were judged and fast-forwards the branch. `run` is the folder of their repository below that of all
+/// runs.
+pub(super) async fn land(
+    context: &mut RunContext,
+    repo: &SealedRepo,
+    name: &RefName,
+    tip: &Sha,
+    run: String,
+) -> WfResult<StageOutcome> {
     let implemented = Implemented {
         micro_commit: context.selected()?.id.clone(),
-        before: head,
+        before: context.head_before()?.clone(),
         tip: tip.clone(),
-        run: context.run.name().to_owned(),
+        run,
         name: name.as_str().to_owned(),
     };
     implemented.save(&context.dirs, &context.id)?;
@@ -53,15 +83,14 @@ pub(super) async fn apply_commits(
 async fn attribute(
     context: &RunContext,
     repo: &SealedRepo,
-    name: &RefName,
-    tip: &Sha,
+    (name, tip): (&RefName, &Sha),
+    agent: &str,
 ) -> WfResult<Sha> {
     let shared = Config::load().or_exit(WfExit::Config)?;
     let user = find_attribution(context.product()?.user(), &shared, false).await;
     let Some(user) = user.or_exit(WfExit::General)? else { return Ok(tip.clone()) };
     let head = context.head_before()?.clone();
     let pins = Pins { base: head.clone(), upstream: head };
-    let agent = context.profile.as_ref().map_or("wf", |it| it.implement.provider.as_str());
     let new = user.rewrite(repo, &pins, tip, agent).await.or_exit(WfExit::General)?;
     if new != *tip {
         repo.update_ref(name, &new, OldValue::At(tip)).await.or_exit(WfExit::General)?;
@@ -101,7 +130,7 @@ async fn observe(
 }
 
 /// Content that is refused, a sentence for each.
-fn strange(found: &Evidence) -> Vec<String> {
+pub(crate) fn strange(found: &Evidence) -> Vec<String> {
     let kinds = [
         ("is a link out of the repository", &found.links_leaving),
         ("is a link that cannot be followed", &found.links_broken),

@@ -13,12 +13,14 @@ use run_store::commands_log::CommandsLog;
 use shell::Ui;
 
 use super::RunOptions;
+use super::compete::KeptEvidence;
 use crate::disk::event_log::EventLog;
 use crate::disk::{
     DiskResult, OpenRun, ProjectDirs, StateFile, WfRunDir, Workstream, load_secrets,
 };
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::constraint::ChangeLimits;
+use crate::rules::manifest::Tested;
 use crate::rules::pipeline::{RunStage, StageOutcome};
 use crate::rules::plan::{MicroCommit, Plan};
 use crate::rules::profile::Profile;
@@ -48,8 +50,10 @@ pub(crate) struct RunContext {
     pub(super) head: Option<Sha>,
     pub(super) accepted_base: Option<Sha>,
     pub(super) review: Option<Review>,
-    /// No test suite ran.
-    pub(super) is_untested: bool,
+    /// None before TEST.
+    pub(super) tested: Option<Tested>,
+    /// Tests and review that a competition made of the head.
+    pub(super) kept: Option<KeptEvidence>,
     pub(super) touched: Option<usize>,
     pub(super) notes: Vec<String>,
     pub(super) stages: BTreeMap<RunStage, StageRecord>,
@@ -94,7 +98,8 @@ impl RunContext {
             head: None,
             accepted_base: None,
             review: None,
-            is_untested: false,
+            tested: None,
+            kept: None,
             touched: None,
             notes: Vec::new(),
             stages: BTreeMap::new(),

@@ -11,6 +11,7 @@ use crate::flow::product::open_product;
 use crate::flow::refresh::{Tips, refresh};
 use crate::flow::stage::tidy;
 use crate::rules::pipeline::{Ending, EndingKind, RunStage};
+use crate::rules::plan::Plan;
 use crate::rules::result::{RunResult, StageRecord, StageStatus, render_summary};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::{Schema, render_json};
@@ -18,7 +19,7 @@ use crate::rules::touched::parse_touched;
 
 /// Finishes a cycle; an error can only make the ending worse. The number of micro-commits left bounds a loop.
 pub(super) async fn finish(context: &mut RunContext, ending: Ending) -> (Ending, usize) {
-    let left = context.plan.as_ref().map_or(0, |plan| plan.commits.len() - plan.done_count());
+    let left = context.plan.as_ref().map_or(0, Plan::open_count);
     let ending = match write_state(context, &ending).await {
         Ok(()) => ending,
         Err(failure) => worse(ending, &failure),

@@ -28,11 +28,7 @@ pub(super) async fn search_leaks(
     let mut pairs = vec![(head, tip)];
     pairs.extend(commits.iter().filter_map(|it| Some((it.parents.first()?, &it.sha))));
     for (from, to) in pairs {
-        let files = match read_changes(repo, from, to).await? {
-            Ok(files) => files,
-            Err(reason) => return Ok(Some(reason)),
-        };
-        if let Some(reason) = find_leak(&files, redactor, allowed) {
+        if let Some(reason) = find_leak_in_change(repo, [from, to], redactor, allowed).await? {
             return Ok(Some(reason));
         }
     }
@@ -43,6 +39,19 @@ pub(super) async fn search_leaks(
         }
     }
     Ok(None)
+}
+
+/// Searches a change as a whole. Returns the reason of a refusal.
+pub(crate) async fn find_leak_in_change(
+    repo: &SealedRepo,
+    [from, to]: [&Sha; 2],
+    redactor: &Redactor,
+    allowed: &[String],
+) -> WfResult<Option<String>> {
+    Ok(match read_changes(repo, from, to).await? {
+        Ok(files) => find_leak(&files, redactor, allowed),
+        Err(reason) => Some(reason),
+    })
 }
 
 async fn read_changes(

@@ -2,8 +2,8 @@
 
 use host::signal::Cancel;
 
-use super::RunContext;
 use super::reconcile::reconcile;
+use super::{RunContext, RunOptions};
 use crate::disk::Workstream;
 use crate::disk::question::blocking_questions;
 use crate::exit::{OrExit, WfExit, WfResult};
@@ -34,14 +34,18 @@ pub(super) async fn lock(context: &mut RunContext, cancel: &Cancel) -> WfResult<
 }
 
 /// Reads project and workstream under the lock and checks the worktree.
-pub(super) async fn load(context: &mut RunContext, cancel: &Cancel) -> WfResult<StageOutcome> {
+pub(super) async fn load(
+    context: &mut RunContext,
+    options: &RunOptions<'_>,
+) -> WfResult<StageOutcome> {
     let failed = |message: String| Ok(StageOutcome::failed(RunStage::Load, message));
-    let (profile, warnings) = context.dirs.load_profile()?;
+    let (mut profile, warnings) = context.dirs.load_profile()?;
+    profile.pause = options.pause.unwrap_or(profile.pause);
     context.notes.extend(warnings);
     context.profile = Some(profile);
     let workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
     let product = open_product(&context.dirs).await?;
-    let product = product.logged(context.log.callback()).cancelled_by(cancel.clone());
+    let product = product.logged(context.log.callback()).cancelled_by(options.cancel.clone());
     if let Err(fault) = check_worktree(&context.dirs, &product, &workstream).await? {
         return failed(fault.to_string());
     }
@@ -81,7 +85,7 @@ pub(super) fn select(context: &mut RunContext) -> WfResult<StageOutcome> {
         }
     };
     context.notes.extend(plan.warnings.iter().map(|warning| format!("plan.md {warning}")));
-    if plan.commits.is_empty() {
+    if plan.wanted_count() == 0 {
         return Ok(StageOutcome::failed(
             RunStage::Select,
             "the plan has no micro-commits; add one",

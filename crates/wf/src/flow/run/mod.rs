@@ -2,6 +2,7 @@
 
 mod accept;
 mod apply_commits;
+mod compete;
 mod context;
 mod finish;
 mod history;
@@ -17,10 +18,14 @@ use futures_util::FutureExt;
 use host::signal::Cancel;
 use shell::Ui;
 
+pub(crate) use apply_commits::strange;
 pub(crate) use context::RunContext;
+pub(crate) use leak::find_leak_in_change;
+pub(crate) use stages::weakened_recipes;
 
 use super::stage::{StageRunner, WorkLocation, tidy};
 use crate::exit::{WfExit, WfResult};
+use crate::rules::manifest::Tested;
 use crate::rules::pipeline::{
     Cycle, Ending, NextCycle, RunMode, RunOutcome, RunStage, StageOutcome, Transition,
     can_be_mended, next_cycle,
@@ -39,6 +44,8 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) rounds: Option<usize>,
     /// Words of a person for the implementer.
     pub(crate) guidance: Option<&'a str>,
+    /// When this run pauses; none is that of the profile.
+    pub(crate) pause: Option<Pause>,
 }
 
 /// Runs cycles until the rules stop them, under one lock. The exit status is that of the last cycle.
@@ -59,6 +66,9 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
             round += 1;
             options.runner.ui.status(&format!("Try {round} of {rounds}, with what failed"));
             continue;
+        }
+        if can_be_mended(&ending) && rounds > 1 && options.cancel.reason().is_none() {
+            stages::ask_after_rounds(&mut context, &options.runner.ui, &ending, rounds).await?;
         }
         round = 1;
         let still = *left.get_or_insert(plan_left + 1);
@@ -124,7 +134,7 @@ async fn run_stage(
     host::failpoint::hit(&format!("wf-{}", stage.key()));
     let outcome = match stage {
         RunStage::Lock => load::lock(context, options.cancel).await,
-        RunStage::Load => load::load(context, options.cancel).await,
+        RunStage::Load => load::load(context, options).await,
         RunStage::Select => load::select(context),
         RunStage::ClarificationCheck => load::check_people(context, options.mode),
         RunStage::Implement => stages::implement(context, options).await,
@@ -152,14 +162,15 @@ fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
     let stage = ending.failed_stage.map(|stage| format!(" at {}", stage.key())).unwrap_or_default();
     let message =
         if ending.message.is_empty() { String::new() } else { format!(": {}", ending.message) };
-    let is_untested = context.is_untested && ending.outcome == RunOutcome::Passed;
-    let untested = if is_untested { ", untested" } else { "" };
-    ui.line(&format!("{topic}: {}{untested}{stage}{message}", ending.outcome.word()));
+    let passed = ending.outcome == RunOutcome::Passed;
+    let tested = context.tested.filter(|_| passed).map_or("", Tested::suffix);
+    ui.line(&format!("{topic}: {}{tested}{stage}{message}", ending.outcome.word()));
     ui.line(&format!("  Run: {}", context.run.path().display()));
     ui.document(&serde_json::json!({
         "run": context.run.name(), "path": context.run.path(), "microcommit": context.commit.as_ref().map(|commit| &commit.id),
         "status": ending.outcome, "exit_code": ending.exit.code(), "failed_stage": ending.failed_stage.map(RunStage::key),
-        "blocked_by": ending.blocked_by, "message": ending.message, "untested": context.is_untested,
+        "blocked_by": ending.blocked_by, "message": ending.message, "untested": context.tested == Some(Tested::No),
+        "tested": context.tested,
     }));
 }
 

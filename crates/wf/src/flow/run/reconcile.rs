@@ -8,7 +8,7 @@ use model::id::Sha;
 use super::RunContext;
 use super::accept::accept_commit;
 use super::context::owner_of;
-use crate::disk::run_dir::{RESULT, SUMMARY, list_abandoned};
+use crate::disk::run_dir::{RESULT, SUMMARY, list_abandoned, remove_empty};
 use crate::disk::{OpenRun, StateFile, WfRunDir, Workstream, list_runs, save};
 use crate::exit::{Failure, WfExit, WfResult};
 use crate::flow::stage::stop_boxes;
@@ -34,6 +34,7 @@ fn finish_abandoned(context: &mut RunContext) -> WfResult<()> {
             micro_commit: None,
             accepted: None,
         };
+        remove_empty(&context.dirs.runs_dir(), run.stem())?;
         run.set_topic(RunTopic::None)?;
         write_result(context, &left, &ending_of(&left), &run)?;
         context.notes.push(format!("closed the run {}, whose process died early", run.name()));
@@ -44,6 +45,7 @@ fn finish_abandoned(context: &mut RunContext) -> WfResult<()> {
 async fn finish_journalled(context: &mut RunContext) -> WfResult<()> {
     let Some(left) = OpenRun::load(&context.dirs, &context.id)? else { return Ok(()) };
     let mut workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
+    remove_empty(&context.dirs.runs_dir(), &left.stem)?;
     let mut run = find_dir(context, &left)?;
     if let Some(run) = &run {
         // Boxes may outlive their run. They work on copies, so ending them loses nothing.

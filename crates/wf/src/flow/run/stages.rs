@@ -2,18 +2,21 @@
 
 use std::path::Path;
 
+use host::git::WorktreeRepo;
 use model::id::Sha;
+use shell::Ui;
 
+use super::compete::compete;
 use super::{RunContext, RunOptions, apply_commits, history};
 use crate::disk::question;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, MANIFEST, REVIEW};
 use crate::exit::{OrExit, WfExit, WfResult};
-use crate::flow::stage::{CollectedWork, StageContext, StageRunError};
-use crate::flow::suite::run_suite;
+use crate::flow::stage::{CollectedWork, StageContext, StageResult, StageRunError};
+use crate::flow::suite::{run_build, run_suite};
 use crate::rules::clarification::{AnswerOption, NewQuestion, Urgency};
-use crate::rules::manifest::TestManifest;
-use crate::rules::pipeline::{RunStage, StageOutcome};
-use crate::rules::profile::SuiteRunner;
+use crate::rules::manifest::{SuiteResult, TestManifest, Tested};
+use crate::rules::pipeline::{Ending, RunStage, StageOutcome};
+use crate::rules::profile::{Profile, SuiteRunner};
 use crate::rules::prompt::{ImplementTask, render_implement, render_review};
 use crate::rules::protected::find_weakened;
 use crate::rules::recipe::{find_weakened_recipes, has_recipes};
@@ -35,6 +38,10 @@ pub(super) async fn implement(
         context.save(IMPLEMENT_LOG, context.notes.join("\n").as_bytes())?;
         return Ok(report);
     }
+    if !context.profile()?.compete.is_empty() {
+        let prompt = implement_prompt(context, options)?;
+        return compete(context, options, &prompt).await;
+    }
     let work = match work(context, options).await? {
         Ok(work) => work,
         Err(outcome) => return Ok(outcome),
@@ -55,20 +62,8 @@ async fn work(
     context: &mut RunContext,
     options: &RunOptions<'_>,
 ) -> WfResult<Result<CollectedWork, StageOutcome>> {
-    let (profile, commit) = (context.profile()?, context.selected()?);
-    let mut past = history::gather(context.loaded()?, &commit.id, &context.dirs.runs_dir())?;
-    past.extend(options.guidance.map(|words| format!("A person asks you to heed this: {words}")));
-    let tests: Vec<String> =
-        profile.suites.iter().filter_map(|suite| suite.how.line().ok()).collect();
-    let prompt = render_implement(&ImplementTask {
-        title: &commit.title,
-        block: context.block(),
-        branch: context.loaded()?.meta.branch.as_str(),
-        limits: context.limits()?,
-        tests: &tests,
-        timeout_secs: profile.implement_timeout.as_secs(),
-        history: &past,
-    });
+    let prompt = implement_prompt(context, options)?;
+    let commit = context.selected()?;
     let run_dir = context.run.path();
     let stage = stage_context(context, options, context.head_before()?, &run_dir)?;
     let failed = |message| Ok(Err(StageOutcome::failed(RunStage::Implement, message)));
@@ -92,6 +87,25 @@ async fn work(
     Ok(collected.map_err(|error| unsuccessful(RunStage::Implement, error)))
 }
 
+/// The prompt of the implementer, with what earlier tries and people have left for it.
+fn implement_prompt(context: &RunContext, options: &RunOptions<'_>) -> WfResult<String> {
+    let (profile, commit) = (context.profile()?, context.selected()?);
+    let mut past = history::gather(context.loaded()?, &commit.id, &context.dirs.runs_dir())?;
+    past.extend(options.guidance.map(|words| format!("A person asks you to heed this: {words}")));
+    let build = Some(profile.setup.build.join(" ")).filter(|line| !line.is_empty());
+    let suites = profile.suites.iter().filter_map(|suite| suite.how.line().ok());
+    let tests: Vec<String> = build.into_iter().chain(suites).collect();
+    Ok(render_implement(&ImplementTask {
+        title: &commit.title,
+        block: context.block(),
+        branch: context.loaded()?.meta.branch.as_str(),
+        limits: context.limits()?,
+        tests: &tests,
+        timeout_secs: profile.implement_timeout.as_secs(),
+        history: &past,
+    }))
+}
+
 async fn mark_started(context: &mut RunContext) -> WfResult<()> {
     let _lock = context.dirs.lock_global("implement").await?;
     if let Some(workstream) = &mut context.workstream {
@@ -100,7 +114,7 @@ async fn mark_started(context: &mut RunContext) -> WfResult<()> {
     Ok(())
 }
 
-fn stage_context<'a>(
+pub(super) fn stage_context<'a>(
     context: &'a RunContext,
     options: &'a RunOptions<'_>,
     head: &'a Sha,
@@ -119,7 +133,7 @@ fn stage_context<'a>(
     })
 }
 
-fn unsuccessful(stage: RunStage, error: StageRunError) -> StageOutcome {
+pub(super) fn unsuccessful(stage: RunStage, error: StageRunError) -> StageOutcome {
     match error {
         // What is done stays done: the micro-commit is not at fault.
         StageRunError::Stopped(message) | StageRunError::Machine(message) => {
@@ -144,8 +158,48 @@ async fn raise(
         blocks: vec![context.selected()?.id.to_string()],
     };
     let _lock = context.dirs.lock_global("ask").await?;
-    let question = question::ask(&context.dirs, context.loaded()?, question, host::clock::now())?;
+    let workstream = context.loaded()?;
+    // A run that was killed after it asked has left the question.
+    let question = match question::find_same(&workstream.dir, &question)? {
+        Some(asked) => asked,
+        None => question::ask(&context.dirs, workstream, question, host::clock::now())?,
+    };
     Ok(StageOutcome::Blocked { by: vec![question.id.to_string()] })
+}
+
+/// Asks a person after the last try: what failed, and how to go on. The answer is given to the implementer.
+pub(super) async fn ask_after_rounds(
+    context: &mut RunContext,
+    ui: &Ui,
+    ending: &Ending,
+    rounds: usize,
+) -> WfResult<()> {
+    let id = context.selected()?.id.to_string();
+    let text = format!(
+        "{id} failed {rounds} times. The last time: {} How should it go on?",
+        ending.message
+    );
+    let option = |id: &str, label: &str| AnswerOption {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        tradeoffs: String::new(),
+    };
+    let options = vec![
+        option("retry", "Try again as before"),
+        option("smaller", "Do less: only what the acceptance criteria ask for"),
+    ];
+    let outcome = raise(context, text, options).await?;
+    let StageOutcome::Blocked { by } = outcome else { return Ok(()) };
+    let by = by.join(",");
+    let _lock = context.dirs.lock_global("ask").await?;
+    if let Some(workstream) = &mut context.workstream {
+        workstream.set_status(WorkstreamStatus::BlockedClarification, &by)?;
+    }
+    context.dirs.write_active()?;
+    ui.line(&format!(
+        "{by} asks how to go on; answer it in your own words: wf clarify answer {by} TEXT"
+    ));
+    Ok(())
 }
 
 /// Runs every suite even after a failure, so that one run shows everything that is broken.
@@ -158,18 +212,19 @@ pub(super) async fn test(
     };
     let run_dir = context.run.path();
     let stage = stage_context(context, options, &head, &run_dir)?;
-    let mut results = Vec::new();
-    for suite in &stage.profile.suites {
-        match run_suite(stage, suite).await {
-            Ok(result) => results.push(result),
+    let kept = context.kept.as_ref().and_then(|kept| kept.results.clone());
+    let results = match kept {
+        Some(results) => results,
+        None => match run_suites(stage).await {
+            Ok(results) => results,
             Err(error) => return Ok(unsuccessful(RunStage::Test, error)),
-        }
-    }
+        },
+    };
     let manifest = TestManifest::new(results, host::clock::now());
     context.save(MANIFEST, render_json(&manifest).as_bytes())?;
     let failed = manifest.failed().join(", ");
-    if !manifest.has_run_any() {
-        context.is_untested = true;
+    context.tested = Some(manifest.tested());
+    if context.tested == Some(Tested::No) {
         context.notes.push("untested: no test suite ran".to_owned());
         let message = format!("no test suite ran: {}", manifest.skip_reasons().join("; "));
         return Ok(StageOutcome::Skipped { message });
@@ -182,9 +237,27 @@ pub(super) async fn test(
     Ok(StageOutcome::failed(RunStage::Test, message))
 }
 
+/// Runs the build and then the suites. After a failed build nothing that they would say counts.
+pub(super) async fn run_suites(stage: StageContext<'_>) -> StageResult<Vec<SuiteResult>> {
+    if let Some(failed) = run_build(stage).await? {
+        let skipped = stage.profile.suites.iter();
+        let skipped = skipped.map(|suite| SuiteResult::skipped(suite.name, "the build failed"));
+        return Ok(std::iter::once(failed).chain(skipped).collect());
+    }
+    let mut results = Vec::new();
+    for suite in &stage.profile.suites {
+        results.push(run_suite(stage, suite).await?);
+    }
+    Ok(results)
+}
+
 /// Compares how tests are run before and after: a recipe may be emptied without a test being touched.
-async fn weakened_recipes(context: &RunContext, from: &Sha, to: &Sha) -> WfResult<Vec<String>> {
-    let (product, profile) = (context.product()?, context.profile()?);
+pub(crate) async fn weakened_recipes(
+    product: &WorktreeRepo,
+    profile: &Profile,
+    from: &Sha,
+    to: &Sha,
+) -> WfResult<Vec<String>> {
     let suites: Vec<&str> = profile
         .suites
         .iter()
@@ -210,6 +283,35 @@ async fn weakened_recipes(context: &RunContext, from: &Sha, to: &Sha) -> WfResul
     Ok(found)
 }
 
+/// Diff of a commit against the last accepted one, and the tests that it weakens.
+pub(super) struct ReviewMaterial {
+    pub(super) patch: Vec<u8>,
+    is_cut: bool,
+    weakened: Vec<String>,
+}
+
+pub(super) async fn review_material(
+    context: &RunContext,
+    from: &Sha,
+    to: &Sha,
+) -> WfResult<ReviewMaterial> {
+    let patch = context.product()?.diff(from, to, DIFF_CAP).await.or_exit(WfExit::General)?;
+    let bytes = context.redactor.redact_bytes(&patch.bytes);
+    let mut weakened = find_weakened(&String::from_utf8_lossy(&bytes));
+    weakened.extend(weakened_recipes(context.product()?, context.profile()?, from, to).await?);
+    Ok(ReviewMaterial { patch: bytes.to_vec(), is_cut: patch.truncated, weakened })
+}
+
+/// Runs the reviewer and returns its answer.
+pub(super) async fn ask_reviewer(
+    context: &RunContext,
+    stage: StageContext<'_>,
+    material: &ReviewMaterial,
+) -> WfResult<StageResult<String>> {
+    let prompt = render_review(context.selected()?, context.block(), &material.weakened);
+    Ok(stage.review(&prompt, &String::from_utf8_lossy(&material.patch)).await)
+}
+
 /// Gives the reviewer the diff since the last accepted commit and reads the decision.
 pub(super) async fn review(
     context: &mut RunContext,
@@ -218,19 +320,22 @@ pub(super) async fn review(
     let (Some(from), Some(to)) = (context.accepted_base.clone(), context.head.clone()) else {
         return Ok(StageOutcome::failed(RunStage::Review, "there is nothing to review"));
     };
-    let patch = context.product()?.diff(&from, &to, DIFF_CAP).await.or_exit(WfExit::General)?;
-    context.save(DIFF, &patch.bytes)?;
-    if patch.truncated {
+    let material = review_material(context, &from, &to).await?;
+    context.save(DIFF, &material.patch)?;
+    if material.is_cut {
         context.notes.push(format!("diff.patch was cut after {DIFF_CAP} bytes"));
     }
-    let text = String::from_utf8_lossy(&context.redactor.redact_bytes(&patch.bytes)).into_owned();
-    let mut weakened = find_weakened(&text);
-    weakened.extend(weakened_recipes(context, &from, &to).await?);
-    context.notes.extend(weakened.iter().map(|message| format!("protected tests: {message}")));
+    let weakened = material.weakened.iter();
+    context.notes.extend(weakened.map(|message| format!("protected tests: {message}")));
     let run_dir = context.run.path();
-    let prompt = render_review(context.selected()?, context.block(), &weakened);
-    let stage = stage_context(context, options, &to, &run_dir)?;
-    let answer = match stage.review(&prompt, &text).await {
+    let answer = match context.kept.as_mut().and_then(|kept| kept.answer.take()) {
+        Some(answer) => Ok(answer),
+        None => {
+            let stage = stage_context(context, options, &to, &run_dir)?;
+            ask_reviewer(context, stage, &material).await?
+        }
+    };
+    let answer = match answer {
         Ok(answer) => answer,
         Err(error) => return Ok(unsuccessful(RunStage::Review, error)),
     };

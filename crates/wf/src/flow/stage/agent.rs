@@ -18,6 +18,8 @@ use super::session::AgentMemory;
 use super::{StageContext, StageResult, StageRunError};
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, REVIEW_LOG};
 use crate::rules::agent_choice::AgentChoice;
+use crate::rules::agent_retry::{RetryTally, TransientFailure, judge_transient, next_pause};
+use crate::rules::compete::Competitor;
 use crate::rules::profile::Profile;
 
 /// Size of the end of a log in which an answer is searched.
@@ -26,14 +28,14 @@ const LOG_CAP: usize = 16 << 20;
 /// The log of a draft, in its run's directory.
 const PLAN_LOG: &str = "plan.log";
 
-struct AgentJob<'a> {
-    name: &'a str,
-    log: &'a str,
-    agent: &'a (Provider, ResolvedAgent),
-    prompt: &'a str,
-    timeout: Duration,
+pub(super) struct StageJob<'a> {
+    pub(super) name: &'a str,
+    pub(super) log: &'a str,
+    pub(super) agent: &'a (Provider, ResolvedAgent),
+    pub(super) prompt: &'a str,
+    pub(super) timeout: Duration,
     /// A file for the box's read-only folder.
-    file: Option<(&'a str, &'a str)>,
+    pub(super) file: Option<(&'a str, &'a str)>,
 }
 
 struct StageAgentResult {
@@ -41,6 +43,7 @@ struct StageAgentResult {
     used: ModelUsage,
     report: AgentReport,
     claim: AgentClaim,
+    exit_code: Option<i32>,
     /// The text in which an answer is searched.
     text: String,
 }
@@ -54,11 +57,32 @@ impl StageContext<'_> {
                 "SECRETS_IMPLEMENT cannot be granted: nothing secret goes into a box".to_owned(),
             ));
         }
-        let agent = self.runner.resolve_agent(profile, &profile.implement).await?;
-        self.checkout(WORKSPACE).await?;
         let agents_dir = self.runner.dirs.agents_dir(&self.workstream.meta.id);
-        let mut memory = AgentMemory::open(&agents_dir, agent.0)?;
-        let job = AgentJob {
+        self.implement_with(&profile.implement, &agents_dir, prompt).await
+    }
+
+    /// Runs an agent of a competition, with a memory of its own.
+    pub(crate) async fn implement_as(
+        &self,
+        competitor: &Competitor,
+        prompt: &str,
+    ) -> StageResult<String> {
+        let agents_dir = self.runner.dirs.agents_dir(&self.workstream.meta.id);
+        let agents_dir = agents_dir.join(format!("compete-{}", competitor.name));
+        self.implement_with(&competitor.agent, &agents_dir, prompt).await
+    }
+
+    async fn implement_with(
+        &self,
+        choice: &AgentChoice,
+        agents_dir: &Path,
+        prompt: &str,
+    ) -> StageResult<String> {
+        let profile = self.profile;
+        let agent = self.runner.resolve_agent(profile, choice).await?;
+        let mut memory = AgentMemory::open(agents_dir, agent.0)?;
+        self.checkout_ready(WORKSPACE, &memory.state()).await?;
+        let job = StageJob {
             name: "implement",
             log: IMPLEMENT_LOG,
             agent: &agent,
@@ -66,12 +90,13 @@ impl StageContext<'_> {
             timeout: profile.implement_timeout,
             file: None,
         };
-        let mut result = self.run_agent(&job, Some(&memory), &ModelUsage::default()).await?;
-        if memory.is_known() && result.lost_its_session() {
+        let known = memory.is_known();
+        let mut result = self.run_patiently(&job, WORKSPACE, Some(&mut memory)).await?;
+        if known && result.lost_its_session() {
             self.runner.ui.status("the session could not be resumed; starting a new one");
             memory.forget();
-            let job = AgentJob { name: "implement-anew", ..job };
-            result = self.run_agent(&job, Some(&memory), &result.used).await?;
+            let job = StageJob { name: "implement-anew", ..job };
+            result = self.run_agent(&job, (WORKSPACE, Some(&memory)), &result.used).await?;
         }
         memory.keep(&result.report)?;
         result.answer()
@@ -100,22 +125,89 @@ impl StageContext<'_> {
     ) -> StageResult<String> {
         let agent = &self.runner.resolve_agent(self.profile, choice).await?;
         self.checkout(REVIEW_WORKSPACE).await?;
-        let job = AgentJob { name, log, agent, prompt, timeout, file };
-        self.run_agent(&job, None, &ModelUsage::default()).await?.answer()
+        let job = StageJob { name, log, agent, prompt, timeout, file };
+        self.run_patiently(&job, REVIEW_WORKSPACE, None).await?.answer()
     }
 
-    /// Runs an agent to its end and keeps its log. Only the implementer has a memory, and a copy that it may change. `used` is
-    /// what an earlier box of the stage has used of the caps.
+    /// Runs an agent, and again after transient failures, within the stage's time and what is left of its caps.
+    async fn run_patiently(
+        &self,
+        job: &StageJob<'_>,
+        folder: &'static str,
+        mut memory: Option<&mut AgentMemory>,
+    ) -> StageResult<StageAgentResult> {
+        let mut policy = self.profile.retry;
+        policy.wait_quota |= self.runner.wait_quota;
+        let (mut tally, mut left, mut tries) = (RetryTally::default(), job.timeout, 1);
+        let mut used = ModelUsage::default();
+        loop {
+            let name =
+                if tries == 1 { job.name.to_owned() } else { format!("{}-{tries}", job.name) };
+            let attempt = StageJob { name: &name, timeout: left, ..*job };
+            let start = host::clock::monotonic();
+            let result = self.run_agent(&attempt, (folder, memory.as_deref()), &used).await?;
+            left = left.saturating_sub(start.elapsed());
+            used = sum(&used, &result.used);
+            let now = host::clock::now();
+            let waiting = result.used.waiting_until;
+            let failure = judge_transient(&result.report.outcome, result.exit_code, waiting, now);
+            let Some(failure) = failure else { return Ok(StageAgentResult { used, ..result }) };
+            let pause = next_pause(&policy, &failure, tally, now);
+            let Some(pause) = pause.filter(|_| left > Duration::from_secs(1)) else {
+                return Ok(StageAgentResult { used, ..result });
+            };
+            match failure {
+                TransientFailure::Model => tally.retries += 1,
+                TransientFailure::Quota { .. } => tally.waited += pause,
+            }
+            self.pause(job.name, &result, pause).await?;
+            if let Some(memory) = &mut memory {
+                memory.adopt(&result.report)?;
+            }
+            tries += 1;
+        }
+    }
+
+    /// Waits before an agent is tried again.
+    async fn pause(
+        &self,
+        name: &str,
+        result: &StageAgentResult,
+        pause: Duration,
+    ) -> StageResult<()> {
+        let why = match &result.claim {
+            AgentClaim::Failed { reason } => reason.clone(),
+            AgentClaim::Waiting { until: Some(until) } => {
+                format!("the quota is used up until {until}")
+            }
+            AgentClaim::Waiting { until: None } => "the quota is used up".to_owned(),
+            AgentClaim::Finished => String::new(),
+        };
+        let message = format!("{name}: {why}; trying again in {} s", pause.as_secs());
+        self.runner.ui.status(&message);
+        self.runner.note(message);
+        tokio::select! {
+            _reason = self.cancel.cancelled() => Err(self.stopped("stopped while waiting")),
+            () = tokio::time::sleep(pause) => Ok(()),
+        }
+    }
+
+    /// Runs an agent without a memory in a copy that it may change. Returns its answer.
+    pub(super) async fn run_writer(&self, job: &StageJob<'_>) -> StageResult<String> {
+        self.run_patiently(job, WORKSPACE, None).await?.answer()
+    }
+
+    /// Runs an agent to its end in a folder of the run and keeps its log. Only the implementer has a memory. `used` is what an earlier box of the stage has used of the caps.
     async fn run_agent(
         &self,
-        job: &AgentJob<'_>,
-        memory: Option<&AgentMemory>,
+        job: &StageJob<'_>,
+        (folder, memory): (&'static str, Option<&AgentMemory>),
         used: &ModelUsage,
     ) -> StageResult<StageAgentResult> {
         let (provider, resolved) = job.agent;
-        let (folder, state) = match memory {
-            Some(memory) => (WORKSPACE, memory.state()),
-            None => (REVIEW_WORKSPACE, self.blank_state()?),
+        let state = match memory {
+            Some(memory) => memory.state(),
+            None => self.blank_state(job.name)?,
         };
         let fresh = || SessionRequest::Fresh { id: None };
         let launcher = self.launcher(resolved.secrets()).await?;
@@ -129,6 +221,10 @@ impl StageContext<'_> {
         let mut plan = resolved.plan(task).map_err(StageRunError::config)?;
         if let Some(model) = plan.egress.as_mut().and_then(|egress| egress.model.as_mut()) {
             model.caps = model.caps.less(used);
+        }
+        if memory.is_some() {
+            // A read-only workspace has no place for them, and a merge in progress does not exclude them.
+            plan.programs.extend(self.linked_mounts());
         }
         plan.files.extend(job.file.map(|(name, text)| (name.to_owned(), text.to_owned())));
         let layout = self.box_layout(job.name, folder, state, job.timeout.as_secs()).await?;
@@ -231,7 +327,11 @@ impl StageAgentResult {
                 String::from_utf8_lossy(&log[from..]).into_owned()
             }
         };
-        Self { used, report: exit.report, claim, text }
+        let exit_code = match exit.record.ended {
+            Ended::Exited { code } => Some(code),
+            _ => None,
+        };
+        Self { used, report: exit.report, claim, exit_code, text }
     }
 
     /// An agent that failed before its first tool call may not have found its session.
@@ -249,6 +349,20 @@ impl StageAgentResult {
                 failed(format!("the model's quota is used up{until}"))
             }
         }
+    }
+}
+
+/// Adds the usage of two boxes, for the caps of a third one.
+fn sum(one: &ModelUsage, other: &ModelUsage) -> ModelUsage {
+    ModelUsage {
+        requests: one.requests + other.requests,
+        input: one.input + other.input,
+        output: one.output + other.output,
+        cache_read: one.cache_read + other.cache_read,
+        cache_write: one.cache_write + other.cache_write,
+        usd: one.usd + other.usd,
+        estimated: one.estimated + other.estimated,
+        ..other.clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Cleanup after a run: ends boxes that outlived it, and removes copies that hold no work.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
@@ -8,6 +8,7 @@ use host::file::remove_tree_safely;
 
 use super::StageResult;
 use super::runner::{BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE};
+use super::setup::SETUP_WORKSPACE;
 use crate::disk::{DiskResult, names_in};
 
 /// Folders that hold an agent's work until it is on the branch.
@@ -15,19 +16,31 @@ const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 
 /// Ends every active box of a run, containers of killed shims included. Returns the number of active boxes.
 pub(crate) async fn stop_boxes(run_dir: &Path) -> StageResult<usize> {
-    let boxes = run_dir.join("boxes");
     let mut stopped = 0;
-    for name in names_in(&boxes)? {
-        let box_dir = BoxDir::new(boxes.join(name));
-        match launch::box_status(&box_dir)? {
-            BoxStatus::Running | BoxStatus::Orphaned => {
-                launch::end(&box_dir).await?;
-                stopped += 1;
+    for folder in with_competitors(run_dir)? {
+        let boxes = folder.join("boxes");
+        for name in names_in(&boxes)? {
+            let box_dir = BoxDir::new(boxes.join(name));
+            match launch::box_status(&box_dir)? {
+                BoxStatus::Running | BoxStatus::Orphaned => {
+                    launch::end(&box_dir).await?;
+                    stopped += 1;
+                }
+                BoxStatus::NeverStarted | BoxStatus::Ended(_) => {}
             }
-            BoxStatus::NeverStarted | BoxStatus::Ended(_) => {}
         }
     }
     Ok(stopped)
+}
+
+/// Folder of the competitors of a run.
+pub(crate) const COMPETE_DIR: &str = "compete";
+
+/// A run's directory, and those of its competitors.
+fn with_competitors(run_dir: &Path) -> DiskResult<Vec<PathBuf>> {
+    let above = run_dir.join(COMPETE_DIR);
+    let names = names_in(&above)?.into_iter();
+    Ok(std::iter::once(run_dir.to_path_buf()).chain(names.map(|name| above.join(name))).collect())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,17 +65,19 @@ pub(crate) fn remove_copy(run_dir: &Path) -> DiskResult<()> {
 /// Removes the copies of a run and the programs in its box folders. The agent's copy is kept unless its work is on the
 /// branch. Errors are ignored: a leftover folder only takes space.
 pub(crate) fn tidy(run_dir: &Path, work: WorkLocation) {
-    let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, BOX_STATE];
+    let mut folders = vec![TEST_WORKSPACE, REVIEW_WORKSPACE, SETUP_WORKSPACE, BOX_STATE];
     if work == WorkLocation::OnBranch {
         folders.extend(AGENTS_OWN);
     }
-    for path in folders.into_iter().map(|folder| run_dir.join(folder)) {
-        if path.exists() {
-            remove_tree_safely(&path).ok();
+    for run_dir in with_competitors(run_dir).unwrap_or_default() {
+        for path in folders.iter().map(|folder| run_dir.join(folder)) {
+            if path.exists() {
+                remove_tree_safely(&path).ok();
+            }
         }
-    }
-    let boxes = run_dir.join("boxes");
-    for name in names_in(&boxes).unwrap_or_default() {
-        BoxDir::new(boxes.join(name)).slim().ok();
+        let boxes = run_dir.join("boxes");
+        for name in names_in(&boxes).unwrap_or_default() {
+            BoxDir::new(boxes.join(name)).slim().ok();
+        }
     }
 }

@@ -47,20 +47,32 @@ pub(crate) enum CollectedWork {
 impl StageContext<'_> {
     /// Collects the agent's work on a micro-commit. The flow judges it.
     pub(crate) async fn collect(&self, commit: &MicroCommit) -> StageResult<CollectedWork> {
-        if let Some(refused) = self.commit_rest(commit).await? {
+        let message = format!("{}: {}", commit.id, inert_line(&commit.title));
+        self.collect_from(&message, &[self.head]).await
+    }
+
+    /// Commits what the agent left with this message, and imports its branch. `known` are the commits that it started from.
+    pub(super) async fn collect_from(
+        &self,
+        message: &str,
+        known: &[&Sha],
+    ) -> StageResult<CollectedWork> {
+        if let Some(refused) = self.commit_rest(message).await? {
             return Ok(CollectedWork::Refused(refused));
         }
         let meta = &self.workstream.meta;
         let (path, mirror) = (self.run_dir.join(IMPORT_REPO), self.runner.dirs.mirror(&meta.id));
-        let repo = make_import_repo(&path, self.product.user(), &mirror, &[self.head]).await?;
+        let repo = make_import_repo(&path, self.product.user(), &mirror, known).await?;
         let repo = repo.logged(Arc::clone(self.log));
         let run = self.box_run()?;
-        let layout = self.box_layout("export", WORKSPACE, self.blank_state()?, COMMIT_SECS).await?;
+        let layout =
+            self.box_layout("export", WORKSPACE, self.blank_state("export")?, COMMIT_SECS).await?;
+        let known: Vec<Sha> = known.iter().copied().cloned().collect();
         let request = ExportRequest {
             run: &run,
             agent_box: &layout.spec(),
             branch: &meta.branch,
-            known: std::slice::from_ref(self.head),
+            known: &known,
         };
         let launcher = self.launcher(Vec::new()).await?;
         Ok(match export(&launcher, &request, &repo, 1).await? {
@@ -77,12 +89,12 @@ impl StageContext<'_> {
     }
 
     /// Commits what the agent left, as the user and with the product's hooks. Returns the reason of a refusal.
-    async fn commit_rest(&self, commit: &MicroCommit) -> StageResult<Option<String>> {
-        let layout = self.box_layout("commit", WORKSPACE, self.blank_state()?, COMMIT_SECS).await?;
+    async fn commit_rest(&self, message: &str) -> StageResult<Option<String>> {
+        let layout =
+            self.box_layout("commit", WORKSPACE, self.blank_state("commit")?, COMMIT_SECS).await?;
         let hooks = self.find_hooks().await?;
-        let message = format!("{}: {}", commit.id, inert_line(&commit.title));
         let branch = self.workstream.meta.branch.as_str();
-        let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, &message, &hooks.inside];
+        let argv = ["/bin/sh", "-c", SCRIPT, "commit", branch, message, &hooks.inside];
         let mut command = BoxCommand::new(layout, argv.map(str::to_owned).to_vec());
         command.env = commit_env(&identity(self.product).await.map_err(|failure| {
             StageRunError::Failed(format!(

@@ -7,10 +7,12 @@
 mod agent;
 mod cleanup;
 mod collect;
+mod resolve;
 mod resolve_agent;
 mod run_alone;
 mod runner;
 mod session;
+mod setup;
 mod test_box;
 
 use std::error::Error;
@@ -25,7 +27,7 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::verdict::Ended;
 
-pub(crate) use cleanup::{WorkLocation, has_copy, remove_copy, stop_boxes, tidy};
+pub(crate) use cleanup::{COMPETE_DIR, WorkLocation, has_copy, remove_copy, stop_boxes, tidy};
 pub(crate) use collect::CollectedWork;
 pub(crate) use run_alone::run_alone;
 pub(crate) use runner::StageRunner;

@@ -37,7 +37,10 @@ impl StageRunner {
     ) -> StageResult<AgentOptions> {
         let mut request = AgentOptions::new(provider);
         request.policy = agent_policy(provider, profile)?;
-        request.silence_secs = Some(choice.silence_secs.unwrap_or(SILENCE_SECS));
+        let shared = Config::load().map_err(StageRunError::config)?;
+        let limits = shared.limits.clone();
+        let silence_secs = choice.silence_secs.or(limits.silence_secs);
+        request.silence_secs = Some(silence_secs.unwrap_or(SILENCE_SECS));
         if provider.required_setting() == Some(RequiredSetting::Script) {
             let path = self.dirs.dir.join(choice.script.as_deref().unwrap_or_default());
             request.script = Some(load_script(&path).map_err(StageRunError::config)?);
@@ -47,12 +50,12 @@ impl StageRunner {
         request.variant = choice.variant.clone();
         request.url = choice.url.clone();
         request.wire = choice.wire.clone();
-        let shared = Config::load().map_err(StageRunError::config)?;
         let shared = shared.agent_options(provider.name()).map_err(StageRunError::config)?;
         request.key = match &choice.key {
             // The key of the shared configuration is for the server that it names.
             KeyChoice::Usual if choice.url.is_none() => {
                 request.url = shared.url;
+                request.login = shared.login;
                 shared.key
             }
             KeyChoice::Usual => None,
@@ -60,9 +63,12 @@ impl StageRunner {
             KeyChoice::File(path) => Some(KeyLocation::File(self.dirs.dir.join(path))),
             KeyChoice::Command(argv) => Some(KeyLocation::Command(argv.clone())),
         };
-        request.caps =
-            Caps { max_usd: choice.max_usd, max_tokens: choice.max_tokens, ..Caps::default() };
-        request.price = choice.price.map(|(input, output)| price(input, output));
+        request.price = choice.price.map(|(input, output)| price(input, output)).or(shared.price);
+        request.caps = Caps {
+            max_usd: choice.max_usd.or(limits.max_usd),
+            max_tokens: choice.max_tokens.or(limits.max_tokens),
+            ..Caps::default()
+        };
         if provider.required_setting() == Some(RequiredSetting::Command) {
             request.template = Some(choice.command.clone());
         }
@@ -91,7 +97,12 @@ fn agent_policy(provider: Provider, profile: &Profile) -> StageResult<Option<Egr
 }
 
 pub(super) fn test_policy(profile: &Profile) -> StageResult<Option<EgressPolicy>> {
-    match profile.test_egress.as_str() {
+    policy_of(&profile.test_egress)
+}
+
+/// Egress of a command without a model.
+pub(super) fn policy_of(egress: &str) -> StageResult<Option<EgressPolicy>> {
+    match egress {
         "none" | "model-only" => Ok(None),
         other => Ok(Some(EgressPolicy::new(other.parse().map_err(StageRunError::config)?))),
     }

@@ -7,7 +7,7 @@ use engine::agent_run::BoxLayout;
 use engine::launch::Launcher;
 use engine::sweep::sweep_orphans;
 use engine::trial::choose_backend;
-use engine::workspace::{WorkspaceOptions, make_harness_state, make_workspace};
+use engine::workspace::{MergeBegun, WorkspaceOptions, make_harness_state, make_workspace};
 use host::dirs::Dirs;
 use model::id::{BoxName, RunId};
 use model::secret::Secret;
@@ -15,6 +15,7 @@ use sandbox::backend::BackendKind;
 use sandbox::spec::{BoxLimits, BoxUser, MountAccess, Root};
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
+use shell::config::Config;
 use tokio::sync::OnceCell;
 
 use super::{StageContext, StageResult, StageRunError};
@@ -30,7 +31,7 @@ pub(super) const TEST_WORKSPACE: &str = "test-workspace";
 pub(super) const REVIEW_WORKSPACE: &str = "review-workspace";
 /// The host's repository, into which an agent's commits are imported.
 pub(super) const IMPORT_REPO: &str = "repo.git";
-/// The home directory of boxes without an agent's memory.
+/// Home directories of boxes without an agent's memory.
 pub(super) const BOX_STATE: &str = "box-state";
 
 #[derive(Debug)]
@@ -40,6 +41,10 @@ pub(crate) struct StageRunner {
     secrets: Vec<Secret>,
     pub(crate) agents: PathBuf,
     backend: OnceCell<ChosenBackend>,
+    /// A person wants to wait for a quota in this run, whatever the profile says.
+    pub(crate) wait_quota: bool,
+    /// Held for a checkout: those of one workstream share a mirror.
+    checkouts: tokio::sync::Mutex<()>,
     /// Notes for the run's record.
     notes: Mutex<Vec<String>>,
 }
@@ -59,6 +64,8 @@ impl StageRunner {
             secrets: load_secrets(dirs)?,
             agents: user_dirs.data_home().join("bottleworks/agents"),
             backend: OnceCell::new(),
+            wait_quota: false,
+            checkouts: tokio::sync::Mutex::new(()),
             notes: Mutex::new(Vec::new()),
         })
     }
@@ -98,6 +105,7 @@ impl StageContext<'_> {
             REVIEW_WORKSPACE => MountAccess::ReadOnly,
             _ => MountAccess::ReadWrite,
         };
+        let shared = Config::load().map_err(StageRunError::config)?;
         Ok(BoxLayout {
             run: self.box_run()?,
             name: BoxName::parse(name)?,
@@ -109,7 +117,7 @@ impl StageContext<'_> {
             user: BoxUser::of_caller(),
             limits: BoxLimits {
                 free_floor_bytes: self.profile.disk_floor_bytes(),
-                ..BoxLimits::default()
+                ..shared.box_limits()
             },
             deadline_secs,
         })
@@ -128,25 +136,43 @@ impl StageContext<'_> {
 
     /// Makes a copy of the commit on the workstream's branch, without anything else of the user's repository.
     pub(super) async fn checkout(&self, folder: &str) -> StageResult<()> {
+        self.checkout_merge(folder, None).await
+    }
+
+    /// The same, with a merge that is in progress.
+    pub(super) async fn checkout_merge(
+        &self,
+        folder: &str,
+        merge: Option<MergeBegun>,
+    ) -> StageResult<()> {
         self.refuse_stopped()?;
         let meta = &self.workstream.meta;
+        let base = merge.as_ref().map_or_else(|| meta.base_sha.clone(), |it| it.theirs.clone());
         let options = WorkspaceOptions {
             branch: meta.branch.clone(),
             base: self.head.clone(),
-            others: vec![(format!("base/{}", meta.base_branch), meta.base_sha.clone())],
+            others: vec![(format!("base/{}", meta.base_branch), base)],
             owner: BoxUser::of_caller(),
-            merge: None,
+            merge,
         };
         let (path, mirror) = (self.run_dir.join(folder), self.runner.dirs.mirror(&meta.id));
         let log = Some(Arc::clone(self.log));
+        let _one = self.runner.checkouts.lock().await;
         let notes = make_workspace(self.product.user(), &options, &path, &mirror, log).await?;
         notes.messages().into_iter().for_each(|message| self.runner.note(message));
         Ok(())
     }
 
-    /// The home directory of a box without an agent's memory.
-    pub(super) fn blank_state(&self) -> StageResult<PathBuf> {
-        let path = self.run_dir.join(BOX_STATE);
+    /// The machine that boxes run on, in words that tell whether programs of one run in another.
+    pub(super) async fn box_place(&self) -> StageResult<String> {
+        let backend = self.runner.backend(self.profile).await?;
+        Ok(format!("{:?} {:?}", backend.kind, backend.root))
+    }
+
+    /// The home directory of boxes without an agent's memory. Each purpose has its own: what a hook or a test of the agent
+    /// leaves in a home must not reach the tests or the reviewer.
+    pub(super) fn blank_state(&self, purpose: &str) -> StageResult<PathBuf> {
+        let path = self.run_dir.join(BOX_STATE).join(purpose);
         make_harness_state(&path, BoxUser::of_caller())?;
         Ok(path)
     }

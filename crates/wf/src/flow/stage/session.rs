@@ -14,6 +14,7 @@ use crate::rules::schema::render_json;
 pub(super) struct AgentMemory {
     dir: PathBuf,
     session: Option<SavedSession>,
+    can_resume: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ impl AgentMemory {
     pub(super) fn open(agents_dir: &Path, provider: Provider) -> StageResult<Self> {
         let dir = agents_dir.join(provider.name());
         make_dir(&dir)?;
-        let memory = Self { dir, session: None };
+        let memory = Self { dir, session: None, can_resume: provider.can_resume() };
         engine::workspace::make_harness_state(&memory.state(), BoxUser::of_caller())?;
         let bytes = read_optional(&memory.file())?;
         let session = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -62,6 +63,16 @@ impl AgentMemory {
     /// Drops the session; the next run starts a new one.
     pub(super) fn forget(&mut self) {
         self.session = None;
+    }
+
+    /// Keeps the session and goes on with it, for a second try in the same stage.
+    pub(super) fn adopt(&mut self, report: &AgentReport) -> StageResult<()> {
+        self.keep(report)?;
+        if let Some(id) = report.session_id.clone().filter(|_| self.can_resume) {
+            let usage = report.thread_usage.unwrap_or_default();
+            self.session = Some(SavedSession { id, usage });
+        }
+        Ok(())
     }
 
     pub(super) fn keep(&self, report: &AgentReport) -> StageResult<()> {

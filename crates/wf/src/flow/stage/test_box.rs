@@ -22,16 +22,18 @@ impl StageContext<'_> {
                 "SECRETS_TEST is for TEST_IN=host: nothing secret goes into a box".to_owned(),
             ));
         }
+        let state = self.blank_state("test")?;
         let workspace = self.run_dir.join(TEST_WORKSPACE);
         if !workspace.exists() {
-            self.checkout(TEST_WORKSPACE).await?;
+            self.checkout_ready(TEST_WORKSPACE, &state).await?;
         }
-        let (name, secs) = (format!("test-{}", job.name), self.profile.test_timeout.as_secs());
-        let layout = self.box_layout(&name, TEST_WORKSPACE, self.blank_state()?, secs).await?;
+        let (name, secs) = (format!("test-{}", job.name), job.timeout.as_secs());
+        let layout = self.box_layout(&name, TEST_WORKSPACE, state, secs).await?;
         let mut command = BoxCommand::new(layout, job.argv.clone());
         command.env = [("LC_ALL", "C.UTF-8"), ("CI", "1")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
+        command.programs = self.linked_mounts();
         command.policy = test_policy(self.profile)?;
         let launcher = self.launcher(Vec::new()).await?;
         // Starting a box takes longer than a tick of the file system's clock, so the checkout is older.

@@ -24,6 +24,8 @@ pub(crate) enum PlanEditError {
     Done(MicroCommitId),
     #[error("{0} would be next to itself")]
     Itself(MicroCommitId),
+    #[error("{0} is superseded already")]
+    Superseded(MicroCommitId),
     #[error("the text must be the one block of {0}, with its heading and its Done line")]
     OtherBlock(MicroCommitId),
 }
@@ -82,6 +84,37 @@ pub(crate) fn drop_commit(text: &str, id: &MicroCommitId) -> Result<String, Plan
     }
     rest.push_str(after);
     Ok(rest)
+}
+
+/// Marks a micro-commit as superseded: it stays in the plan and is not run. One that is done stays done.
+pub(crate) fn supersede_commit(
+    text: &str,
+    id: &MicroCommitId,
+    by: Option<&MicroCommitId>,
+    why: &str,
+) -> Result<String, PlanEditError> {
+    let commit = find(text, id)?;
+    if commit.superseded.is_some() {
+        return Err(PlanEditError::Superseded(id.clone()));
+    }
+    if by == Some(id) {
+        return Err(PlanEditError::Itself(id.clone()));
+    }
+    if let Some(by) = by {
+        find(text, by)?;
+    }
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = match (by, why.is_empty()) {
+        (Some(by), true) => format!("by {by}"),
+        (Some(by), false) => format!("by {by}: {why}"),
+        (None, true) => "not wanted any more".to_owned(),
+        (None, false) => why,
+    };
+    // Above the Done line, whose line begins at the last line break before its mark.
+    let at = text[..commit.mark].rfind('\n').map_or(0, |end| end + 1);
+    let changed = format!("{}Superseded: {words}\n{}", &text[..at], &text[at..]);
+    let is_marked = parse_plan(&changed)?.find(id).is_some_and(|it| it.superseded.is_some());
+    if is_marked { Ok(changed) } else { Err(PlanEditError::OtherBlock(id.clone())) }
 }
 
 /// Replaces the block of a micro-commit that is not done.
@@ -178,6 +211,36 @@ mod tests {
         assert_eq!(drop_commit(PLAN, &id(9)), Err(PlanEditError::Unknown(id(9))));
         assert_eq!(titles(&drop_commit(PLAN, &id(2)).unwrap()), ["a", "c"]);
         assert_eq!(titles(&drop_commit(PLAN, &id(3)).unwrap()), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_is_superseded_stays_and_is_not_next() {
+        let text = supersede_commit(PLAN, &id(2), Some(&id(3)), "  the API\nchanged ").unwrap();
+        assert!(
+            text.contains("words\n\nSuperseded: by COMMIT-A-003: the API changed\nDone: [ ]\n")
+        );
+        let plan = parse_plan(&text).unwrap();
+        assert_eq!(plan.next().map(|next| next.id.clone()), Some(id(3)));
+        assert_eq!((plan.done_count(), plan.open_count(), plan.wanted_count()), (1, 1, 2));
+        let text = supersede_commit(&text, &id(3), None, "").unwrap();
+        assert!(parse_plan(&text).unwrap().is_complete());
+        // Nothing was done: an empty branch is not complete.
+        let text = supersede_commit("### COMMIT-A-001: a\nDone: [ ]\n", &id(1), None, "").unwrap();
+        let plan = parse_plan(&text).unwrap();
+        assert!(plan.next().is_none() && !plan.is_complete());
+        for (of, by, error) in [
+            (1, Some(id(1)), PlanEditError::Itself(id(1))),
+            (1, Some(id(9)), PlanEditError::Unknown(id(9))),
+            (9, None, PlanEditError::Unknown(id(9))),
+        ] {
+            assert_eq!(supersede_commit(PLAN, &id(of), by.as_ref(), ""), Err(error));
+        }
+        let done = supersede_commit(PLAN, &id(1), None, "tried").unwrap();
+        assert!(done.contains("Superseded: tried\nDone: [x]"));
+        assert_eq!(
+            supersede_commit(&done, &id(1), None, ""),
+            Err(PlanEditError::Superseded(id(1)))
+        );
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct MicroCommit {
     pub(crate) id: MicroCommitId,
     pub(crate) title: String,
     pub(crate) is_done: bool,
+    /// Words about its replacement, if it is not wanted any more.
+    pub(crate) superseded: Option<String>,
     /// The line of its heading, counted from 1.
     pub(crate) line: usize,
     /// Its text in the file, heading included.
@@ -28,6 +30,13 @@ pub(crate) struct MicroCommit {
     pub(crate) acceptance: Vec<String>,
     /// Byte position of the mark between the brackets.
     mark: usize,
+}
+
+impl MicroCommit {
+    /// Reports whether it is to be done.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.is_done && self.superseded.is_none()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,16 +60,30 @@ pub(crate) enum PlanError {
 
 impl Plan {
     pub(crate) fn next(&self) -> Option<&MicroCommit> {
-        self.commits.iter().find(|commit| !commit.is_done)
+        self.open().next()
+    }
+
+    /// Micro-commits that are to be done.
+    fn open(&self) -> impl Iterator<Item = &MicroCommit> {
+        self.commits.iter().filter(|commit| commit.is_open())
+    }
+
+    pub(crate) fn open_count(&self) -> usize {
+        self.open().count()
+    }
+
+    /// Micro-commits that count: done or to be done.
+    pub(crate) fn wanted_count(&self) -> usize {
+        self.done_count() + self.open_count()
     }
 
     pub(crate) fn done_count(&self) -> usize {
         self.commits.iter().filter(|commit| commit.is_done).count()
     }
 
-    /// Reports whether the plan has micro-commits and all are done.
+    /// Reports whether the plan has micro-commits, and all that are wanted are done.
     pub(crate) fn is_complete(&self) -> bool {
-        !self.commits.is_empty() && self.next().is_none()
+        self.done_count() > 0 && self.next().is_none()
     }
 
     pub(crate) fn find(&self, id: &MicroCommitId) -> Option<&MicroCommit> {
@@ -98,8 +121,17 @@ fn read_block(
     warnings: &mut Vec<String>,
 ) -> Result<MicroCommit, PlanError> {
     let mut done: Option<(usize, bool)> = None;
+    let mut superseded = None;
     for (start, line) in page.live_lines(&block) {
         let number = || page.line_of(start);
+        match scan::parse_superseded(line) {
+            Some("") => warnings.push(format!(
+                "line {}: say what stands in its place, as in 'Superseded: by COMMIT-XX-002'",
+                number()
+            )),
+            Some(by) => superseded = superseded.or_else(|| Some(by.to_owned())),
+            None => {}
+        }
         match (scan::parse_done(line), done) {
             (Some((mark, is_done)), None) => done = Some((start + mark, is_done)),
             (Some(_), Some(_)) => return Err(PlanError::SecondDone { line: number(), id }),
@@ -113,7 +145,7 @@ fn read_block(
     let line = page.line_of(block.start);
     let Some((mark, is_done)) = done else { return Err(PlanError::NoDone { line, id }) };
     let acceptance = scan::acceptance_bullets(page.live_lines(&block).map(|(_, line)| line));
-    Ok(MicroCommit { id, title, is_done, line, block, acceptance, mark })
+    Ok(MicroCommit { id, title, is_done, superseded, line, block, acceptance, mark })
 }
 
 /// Marks a micro-commit as done, by changing at most one byte; none if the plan has no such micro-commit.

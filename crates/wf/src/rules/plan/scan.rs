@@ -151,6 +151,11 @@ pub(super) fn parse_done(line: &str) -> Option<(usize, bool)> {
     tail.trim_matches([' ', '\t']).is_empty().then_some((mark, is_done))
 }
 
+/// The words of a line `Superseded: …`.
+pub(super) fn parse_superseded(line: &str) -> Option<&str> {
+    line.strip_prefix("Superseded:").map(|words| words.trim_matches([' ', '\t', '\r']))
+}
+
 /// Reports whether a line looks like a mistyped Done line.
 pub(super) fn is_nearly_done(line: &str) -> bool {
     let bare = line.trim_start_matches([' ', '\t', '-', '*', '+', '>', '_']);

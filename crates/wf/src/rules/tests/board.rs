@@ -94,7 +94,7 @@ fn every_status_has_its_row() {
     !|  ws3              blocked:review            1/3 look at the last run: wf show
     !|  ws4              blocked:test              1/3 look at the last run: wf show
     !|  ws6              uat:pending               1/3 accept: wf uat list
-    !|  ws7              uat:failed                1/3 add fix micro-commits to the pl
+    !|  ws7              uat:failed                1/3 run the fix in the plan: wf run
     !|  ws8              merge-ready               1/3 merge: wf merge
     !|  ws0              planning                  1/3 write the plan, then: wf run
      |  ws1              implement                 1/3

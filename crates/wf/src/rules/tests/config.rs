@@ -55,6 +55,9 @@ fn a_new_meta_file() {
         base_branch: BranchName::parse("main").unwrap(),
         base_sha: sha('c'),
         expected_paths: vec!["src/".to_owned(), "tests/login".to_owned()],
+        after: Vec::new(),
+        sparse: Vec::new(),
+        story: None,
         now: Timestamp::UNIX_EPOCH,
     };
     insta::assert_snapshot!(render_new(&new).unwrap().to_string(), @r#"
@@ -200,7 +203,7 @@ fn the_project_is_chosen_by_flag_variable_and_directory() {
     flag None, variable None, in /dev/app/vendor/src: vendor
     flag None, variable None, in /dev/apple: error: several projects are registered (app, vendor); say which: --project NAME, or set AOS_PROJECT
     flag None, variable None, in /: app
-    flag None, variable None, in /: error: no project is registered yet; register one: wf interview
+    flag None, variable None, in /: error: no project is registered yet; in a checkout of your product run: wf init
     flag Some("ap"), variable None, in /: error: there is no project 'ap'; did you mean 'app'? See: wf project list
     flag Some("zzz"), variable None, in /: error: there is no project 'zzz'; see: wf project list
     "#);

@@ -210,6 +210,7 @@ fn a_manifest_of_tests() {
             ..Artifacts::default()
         },
         stats: Some(Stats { total: 3, passed: 2, failed: 1, skipped: 0 }),
+        tests_seen: Some(3),
     };
     let skipped = SuiteResult::skipped("e2e", "Target 'test-e2e' not in Makefile");
     let manifest = TestManifest::new(vec![ran, skipped], Timestamp::UNIX_EPOCH);
@@ -236,7 +237,8 @@ fn a_manifest_of_tests() {
             "passed": 2,
             "failed": 1,
             "skipped": 0
-          }
+          },
+          "tests_seen": 3
         },
         {
           "name": "e2e",

@@ -21,7 +21,7 @@ fn every_status_has_a_word_and_a_next_step() {
     blocked:test          needs --force to close look at the last run: wf show
     docs                  needs --force to close -
     uat:pending           needs --force to close accept: wf uat list
-    uat:failed            needs --force to close add fix micro-commits to the plan
+    uat:failed            needs --force to close run the fix in the plan: wf run
     merge-ready           closes                 merge: wf merge
     done                  closes                 -
     ");

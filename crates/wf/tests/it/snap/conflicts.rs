@@ -157,7 +157,8 @@ fn the_base_branch_conflicts() {
     Against main: merges cleanly
     [0]
     $ wf update one
-    ! error: feat/one conflicts with main in README.md, and nothing was changed; merge it by hand: git -C [ROOT]/work/app.ops/worktrees/one merge main
+    ! > the agent resolves the conflicts that are left
+    ! error: feat/one conflicts with main in README.md, and nothing was changed (no agent can resolve it: the model's key is not there: set OPENAI_API_KEY, or name a file that holds it (AGENT_*_KEY_VAR, _KEY_FILE or _KEY_CMD in the profile)); merge it by hand: git -C [ROOT]/work/app.ops/worktrees/one merge main
     [8]
     ");
 }

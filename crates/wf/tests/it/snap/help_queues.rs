@@ -21,6 +21,8 @@ fn clarify() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
     ");
 }
@@ -39,6 +41,8 @@ fn clarify_list() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -62,6 +66,8 @@ fn clarify_show() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -86,6 +92,8 @@ fn clarify_answer() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -131,6 +139,10 @@ fn clarify_ask() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -158,6 +170,8 @@ fn uat() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
     ");
 }
@@ -176,6 +190,8 @@ fn uat_list() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -199,6 +215,8 @@ fn uat_show() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -222,6 +240,8 @@ fn uat_pass() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -246,6 +266,8 @@ fn uat_fail() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:

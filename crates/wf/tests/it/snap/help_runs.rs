@@ -4,7 +4,7 @@ use super::help;
 
 #[test]
 fn run() {
-    insta::assert_snapshot!(help(&["run"]), @"
+    insta::assert_snapshot!(help(&["run"]), @r"
     Take the next micro-commit through all stages
 
     Usage: wf run [OPTIONS] [ID]
@@ -18,49 +18,69 @@ fn run() {
           --rounds <N>       Tries that a micro-commit gets: failing tests and requested changes go back
                              to the implementer [default: ROUNDS, or 1]
           --guidance <TEXT>  Words for the implementer in this run
+          --supervised       Pause after every micro-commit in this run, whatever the profile says
+          --autonomous       Pause only at the gates in this run, whatever the profile says
+          --detach           Run in the background and survive this terminal; follow it with `wf attach`
+          --wait-quota       Wait until the model's quota opens, instead of failing [default:
+                             WAIT_QUOTA]
+          --ignore-order     Run although a workstream that comes before (--after) is not merged
+          --all              Run every workstream that is ready, each until something needs you, in the
+                             order of --base, --after and overlaps
+          --jobs <N>         Workstreams that run at the same time [default: 2]
           --project <NAME>   The project [default: AOS_PROJECT, or that of the current directory, or the
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
       wf run login
       wf run login --loop --rounds 3
       wf run login --guidance 'keep the old name'
+      wf run login --loop --detach
+      wf run --all --jobs 4
     ");
 }
 
 #[test]
 fn plan() {
-    insta::assert_snapshot!(help(&["plan"]), @"
+    insta::assert_snapshot!(help(&["plan"]), @r"
     Draft micro-commits for a story with an agent, review and accept them; or change the plan by hand
 
     Usage: wf plan [OPTIONS] [ID]
            wf plan <COMMAND>
 
     Commands:
-      add   Add a micro-commit, at the end or at a place
-      edit  Change a micro-commit that is not done: its title, or all of it in VISUAL or EDITOR
-      move  Move a micro-commit that is not done, to the end or to a place
-      drop  Drop a micro-commit that is not done
-      help  Print this message or the help of the given subcommand(s)
+      add        Add a micro-commit, at the end or at a place
+      edit       Change a micro-commit that is not done: its title, or all of it in VISUAL or EDITOR
+      move       Move a micro-commit that is not done, to the end or to a place
+      drop       Drop a micro-commit that is not done
+      supersede  Mark a micro-commit as superseded: it stays in the plan, and is not run
+      help       Print this message or the help of the given subcommand(s)
 
     Arguments:
       [ID]  The workstream [default: that of the current worktree, or of `wf use`]
 
     Options:
-          --from <TEXT|FILE>  The story: a file, - for standard input, or the words themselves
-          --accept            Make the draft the plan
-          --edit              Open the draft in VISUAL or EDITOR first
-          --project <NAME>    The project [default: AOS_PROJECT, or that of the current directory, or
-                              the only one]
-          --json              Print events and results as JSON
-      -q, --quiet             Print only errors, warnings and the result
-      -h, --help              Print help
+          --from <ISSUE|FILE|TEXT>  The story: an issue (#12 or its address), a file, - for standard
+                                    input, or the words themselves
+          --text <TEXT>             The story in words, never the name of a file
+          --accept                  Make the draft the plan
+          --edit                    Open the draft in VISUAL or EDITOR first
+          --project <NAME>          The project [default: AOS_PROJECT, or that of the current directory,
+                                    or the only one]
+          --json                    Print events and results as JSON
+      -q, --quiet                   Print only errors, warnings and the result
+      -v, --verbose                 Print every program as it is started (git, boxes, tools), and where
+                                    settings come from, on standard error
+      -h, --help                    Print help
 
     Examples:
       wf plan login --from story.md
+      wf plan login --from '#12'
+      wf plan login --accept
     ");
 }
 
@@ -79,6 +99,8 @@ fn approve() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -102,6 +124,8 @@ fn reject() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -126,6 +150,8 @@ fn skip() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -149,6 +175,8 @@ fn show() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -174,6 +202,8 @@ fn log() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -199,6 +229,8 @@ fn diff() {
                              only one]
           --json             Print events and results as JSON
       -q, --quiet            Print only errors, warnings and the result
+      -v, --verbose          Print every program as it is started (git, boxes, tools), and where
+                             settings come from, on standard error
       -h, --help             Print help
 
     Examples:
@@ -233,6 +265,10 @@ fn prune() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -255,6 +291,8 @@ fn watch() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -274,6 +312,8 @@ fn doctor() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -305,6 +345,10 @@ fn completions() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -326,6 +370,8 @@ fn man() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:

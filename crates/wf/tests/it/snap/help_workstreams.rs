@@ -70,6 +70,10 @@ fn interview() {
       -q, --quiet
               Print only errors, warnings and the result
 
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -87,16 +91,19 @@ fn project() {
     Usage: wf project [OPTIONS] <COMMAND>
 
     Commands:
-      add   Register a project, with a profile of defaults
-      list  List projects
-      show  Show a project and its profile
-      help  Print this message or the help of the given subcommand(s)
+      add     Register a project, with a profile of defaults
+      list    List projects
+      show    Show a project and its profile
+      remove  Unregister a project without open workstreams and move its files aside
+      help    Print this message or the help of the given subcommand(s)
 
     Options:
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
     ");
 }
@@ -123,6 +130,8 @@ fn project_add() {
                                      directory, or the only one]
           --json                     Print events and results as JSON
       -q, --quiet                    Print only errors, warnings and the result
+      -v, --verbose                  Print every program as it is started (git, boxes, tools), and where
+                                     settings come from, on standard error
       -h, --help                     Print help
 
     Examples:
@@ -142,6 +151,8 @@ fn project_list() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -164,6 +175,8 @@ fn project_show() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -184,6 +197,8 @@ fn list() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -209,15 +224,22 @@ fn new() {
           --prefix <PREFIX>   Start of the branch name, instead of BRANCH_PREFIX
           --base <BRANCH|ID>  The branch or workstream to start from and to be merged into [default:
                               DEFAULT_BRANCH]
+          --after <ID>        A workstream that must be merged before `wf run --all` starts this one;
+                              may be repeated
+          --sparse            Check out only the expected paths, SPARSE_PATHS of the profile and the
+                              files beside them
           --project <NAME>    The project [default: AOS_PROJECT, or that of the current directory, or
                               the only one]
           --json              Print events and results as JSON
       -q, --quiet             Print only errors, warnings and the result
+      -v, --verbose           Print every program as it is started (git, boxes, tools), and where
+                              settings come from, on standard error
       -h, --help              Print help
 
     Examples:
       wf new login 'Log in with a token' 'src/auth/**'
       wf new logout 'Log out' --base login
+      wf new admin 'Administer' 'src/admin/' --after login --sparse
     "#);
 }
 
@@ -236,6 +258,8 @@ fn status() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -259,6 +283,8 @@ fn use_() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -283,6 +309,8 @@ fn refresh() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -306,6 +334,8 @@ fn conflicts() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -318,22 +348,42 @@ fn update() {
     insta::assert_snapshot!(help(&["update"]), @"
     Bring a workstream's branch up to date with its base branch
 
+    Conflicts go through the resolver; the implementer resolves what is left, in a sealed box.
+
     Usage: wf update [OPTIONS] [ID]
 
     Arguments:
-      [ID]  The workstream [default: that of the current worktree, or of `wf use`]
+      [ID]
+              The workstream [default: that of the current worktree, or of `wf use`]
 
     Options:
-          --trust <SHARE>   How sure an answer to a conflict must be, from 0 to 1; at 1 no conflict is
-                            resolved [default: 0.9]
-          --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
-                            only one]
-          --json            Print events and results as JSON
-      -q, --quiet           Print only errors, warnings and the result
-      -h, --help            Print help
+          --trust <SHARE>
+              How sure an answer to a conflict must be, from 0 to 1; at 1 no conflict is resolved
+              
+              [default: 0.9]
+
+          --no-agent
+              Leave what is not resolved automatically to a person instead of the agent
+
+          --project <NAME>
+              The project [default: AOS_PROJECT, or that of the current directory, or the only one]
+
+          --json
+              Print events and results as JSON
+
+      -q, --quiet
+              Print only errors, warnings and the result
+
+      -v, --verbose
+              Print every program as it is started (git, boxes, tools), and where settings come from, on
+              standard error
+
+      -h, --help
+              Print help (see a summary with '-h')
 
     Examples:
       wf update login
+      wf update login --no-agent
     ");
 }
 
@@ -353,6 +403,8 @@ fn close() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -379,6 +431,8 @@ fn delete() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -400,10 +454,15 @@ fn merge() {
     Options:
           --push            Push the merged branch to origin
           --untested        Merge although no test can run
+          --unreviewed      Merge without the review of the whole branch that BRANCH_REVIEW asks for
+          --no-agent        Leave conflicts that are not resolved automatically to a person instead of
+                            the agent
           --project <NAME>  The project [default: AOS_PROJECT, or that of the current directory, or the
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -431,6 +490,8 @@ fn docs() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
     ");
 }
@@ -451,6 +512,8 @@ fn docs_status() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:
@@ -475,6 +538,8 @@ fn docs_cleanup() {
                             only one]
           --json            Print events and results as JSON
       -q, --quiet           Print only errors, warnings and the result
+      -v, --verbose         Print every program as it is started (git, boxes, tools), and where settings
+                            come from, on standard error
       -h, --help            Print help
 
     Examples:

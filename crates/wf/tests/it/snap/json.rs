@@ -84,6 +84,7 @@ fn status() {
             "done": false,
             "id": "COMMIT-TF-001",
             "line": 3,
+            "superseded": null,
             "title": "Add test harness"
           }
         ],

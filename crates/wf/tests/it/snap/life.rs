@@ -54,20 +54,14 @@ fn from_the_plan_to_the_end() {
 fn a_failed_acceptance_and_its_fix() {
     let Some(person) = obedient() else { return };
     person.wf(&["run", "tf", "--loop"]);
-    let failed =
-        person.transcript(&[&["uat", "fail", "UAT-001", "--issues", "too slow"], &["run", "tf"]]);
-    let plan = crate::support::read(&person.workstream_dir("tf").join("plan.md"));
-    person.plan("tf", &format!("{plan}\n### COMMIT-TF-002: Mend one\n\nDone: [ ]\n"));
+    let failed = person.transcript(&[&["uat", "fail", "UAT-001", "--issues", "too slow"]]);
     let fixed = person.transcript(&[&["run", "tf", "--loop"], &["uat", "list", "--all"]]);
     insta::assert_snapshot!(format!("{failed}{fixed}"), @r#"
     $ wf uat fail UAT-001 --issues "too slow"
     UAT-001 failed; tf is uat:failed
-    ! Next: add fix micro-commits to the plan
+      COMMIT-TF-002 was added to the plan; change it: wf plan edit COMMIT-TF-002 -w tf
+    ! Next: run the fix in the plan: wf run tf
     [0]
-    $ wf run tf
-    no micro-commit: blocked at uat: blocked by UAT-001
-      Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
-    [8]
     $ wf run tf --loop
     COMMIT-TF-002: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-002

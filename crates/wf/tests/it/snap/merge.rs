@@ -91,7 +91,7 @@ fn workstreams_that_are_not_ready() {
     ! error: tf is not merge-ready: its status is blocked:review; look at the last run: wf show -w tf
     [8]
     $ wf merge tf
-    ! error: tf waits for answers: CLQ-001
+    ! error: tf is not done: COMMIT-TF-001 is still in the plan; do it: wf run tf, or drop it: wf plan drop COMMIT-TF-001 -w tf
     [8]
     ");
 }
@@ -110,7 +110,8 @@ fn uncommitted_changes_and_conflicts() {
     ! error: the checkout [ROOT]/work/app has uncommitted changes, such as README.md
     [8]
     $ wf merge tf
-    ! error: feat/tf conflicts with main in feature; merge main into the worktree [ROOT]/work/app.ops/worktrees/tf and run: wf merge tf
+    ! > the agent resolves the conflicts that are left
+    ! error: feat/tf conflicts with main in feature, and nothing was changed (no agent can resolve it: the model's key is not there: set OPENAI_API_KEY, or name a file that holds it (AGENT_*_KEY_VAR, _KEY_FILE or _KEY_CMD in the profile)); merge it by hand: git -C [ROOT]/work/app.ops/worktrees/tf merge main
     [8]
     $ wf merge tf
     ! error: the worktree [ROOT]/work/app.ops/worktrees/tf has uncommitted changes, such as stray
@@ -132,7 +133,8 @@ fn a_gate_test_that_fails_and_one_that_is_missing() {
     ! error: no gate test ran: Target 'gate' not in Makefile; name one in [ROOT]/work/app.ops/workflow/projects/app/project_profile.env (MAKE_TARGET_MERGE_GATE_TEST, MAKE_TARGET_UNIT or TEST_CMD_UNIT), or merge without: wf merge tf --untested
     [5]
     $ wf merge tf
-    ! error: the gate test failed; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_merge/tests/merge-gate/output.log
+    tf: the gate test failed; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_merge/tests/merge-gate/output.log
+      added to the plan: COMMIT-TF-002; do it: wf run tf --loop, or drop it: wf plan drop COMMIT-TF-002 -w tf
     [5]
     ");
 }

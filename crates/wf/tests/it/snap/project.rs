@@ -53,13 +53,13 @@ fn registrations_that_are_refused() {
     ! error: /nonexistent does not exist
     [2]
     $ wf project add app --repo-path [ROOT]/work/app --default-branch trunk
-    ! error: [ROOT]/work/app has no branch 'trunk'
+    ! error: [ROOT]/work/app has no branch 'trunk'; name another: --default-branch BRANCH
     [2]
     $ wf project add app --repo-path [ROOT]/work/app --branch-prefix -x
     ! error: unknown option '-x'; see: wf project add --help
     [2]
     $ wf project show app
-    ! error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    ! error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     "#);
     let outside = person.wf(&["project", "add", "app", "--repo-path", &work]);
@@ -124,9 +124,9 @@ fn the_files_of_an_interview_without_questions() {
     insta::assert_snapshot!(format!("{said}{}", files.concat()), @r#"
     $ wf interview --non-interactive --hitl-mode off --make-target-e2e ""
     Project configured successfully!
-    ! Remembered [ROOT]/work/app.ops/workflow as your workflow repository in [ROOT]/home/.config/wf/config.env
     ! Writing project_profile.env... done
     ! Writing project_profile.md... done
+    ! Remembered [ROOT]/work/app.ops/workflow as your workflow repository in [ROOT]/home/.config/wf/config.env
     ! Next: wf --project app new <id> "<title>" "<paths>"
     [0]
     == project.env
@@ -219,7 +219,7 @@ fn answers_of_an_interview_that_are_refused() {
     ! error: RAW_REQUIREMENTS_PATHS: '../b' must be relative to the repository and without '..'
     [2]
     $ wf interview --non-interactive --default-branch trunk
-    ! error: [ROOT]/work/app has no branch 'trunk'
+    ! error: [ROOT]/work/app has no branch 'trunk'; name another: --default-branch BRANCH
     [2]
     $ wf interview --non-interactive --name a/b
     ! error: "a/b" is not a valid project name: 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-', starting with a letter or digit, without '..'
@@ -350,7 +350,7 @@ fn the_doctor_without_a_project() {
     insta::assert_snapshot!(doctor(&person), @"
     $ wf doctor
     workflow       ok   none
-    project        BAD  no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    project        BAD  no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     ");
 }

@@ -20,6 +20,7 @@ fn a_run_that_is_blocked() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
       "status": "blocked",
+      "tested": null,
       "untested": false
     }
     [8]
@@ -42,6 +43,7 @@ fn a_run_that_waits_for_acceptance() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_none",
       "run": "[STAMP]_app_tf_none",
       "status": "blocked",
+      "tested": null,
       "untested": false
     }
     [8]
@@ -62,6 +64,7 @@ fn a_run_that_cannot_start_an_agent() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
       "status": "failed",
+      "tested": null,
       "untested": false
     }
     ! > implement
@@ -83,6 +86,7 @@ fn a_run_that_passes() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
       "status": "passed",
+      "tested": "yes",
       "untested": false
     }
     ! > implement
@@ -110,6 +114,7 @@ fn a_run_whose_review_requests_changes() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
       "status": "failed",
+      "tested": "yes",
       "untested": false
     }
     ! > implement
@@ -228,7 +233,8 @@ fn the_review_the_diff_and_the_manifest_of_a_passed_run() {
             "passed": 1,
             "failed": 0,
             "skipped": 0
-          }
+          },
+          "tests_seen": 1
         },
         {
           "name": "integration",

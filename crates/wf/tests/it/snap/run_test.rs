@@ -128,7 +128,7 @@ fn tests_without_artifacts() {
     let Some((_, text)) = run("test-unit:\n\t@echo tested\n", "") else { return };
     insta::assert_snapshot!(text, @r#"
     $ wf run tf --once
-    COMMIT-TF-001: passed
+    COMMIT-TF-001: passed, no test was seen
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
@@ -146,6 +146,7 @@ fn tests_without_artifacts() {
 
     done
     protected tests: Makefile: test-unit no longer has: test ! -e broken; mkdir -p test-results/app/unit; echo '{"passed": 1, "failed": 0, "skipped": 0, "total": 1}' > test-results/app/unit/summary.json; echo '<testsuite><testcase name="a"/></testsuite>' > test-results/app/unit/junit.xml
+    no test was seen in the output of unit
     summary.json of unit is missing
     junit.xml of unit is missing
     "#);
@@ -174,6 +175,7 @@ fn tests_without_artifacts_under_a_strict_gate() {
 
     done
     protected tests: Makefile: test-unit no longer has: test ! -e broken; mkdir -p test-results/app/unit; echo '{"passed": 1, "failed": 0, "skipped": 0, "total": 1}' > test-results/app/unit/summary.json; echo '<testsuite><testcase name="a"/></testsuite>' > test-results/app/unit/junit.xml
+    no test was seen in the output of unit
     summary.json of unit is missing
     "#);
 }

@@ -177,6 +177,7 @@ fn a_loop_as_json() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
       "status": "passed",
+      "tested": "yes",
       "untested": false
     }
     {
@@ -190,6 +191,7 @@ fn a_loop_as_json() {
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_none",
       "run": "[STAMP]_app_tf_none",
       "status": "blocked",
+      "tested": null,
       "untested": false
     }
     ! > implement

@@ -131,12 +131,17 @@ fn an_acceptance_test_fails() {
     let person = waiting();
     let failed = person.transcript(&[
         &["uat", "fail", "UAT-001", "--issues", "too slow", "--issues", "wrong colour"],
+        &["plan", "drop", "COMMIT-TF-002", "-w", "tf"],
         &["run", "tf"],
     ]);
     insta::assert_snapshot!(format!("{failed}{}", person.meta_lines("tf")), @r#"
     $ wf uat fail UAT-001 --issues "too slow" --issues "wrong colour"
     UAT-001 failed; tf is uat:failed
-    ! Next: add fix micro-commits to the plan
+      COMMIT-TF-002 was added to the plan; change it: wf plan edit COMMIT-TF-002 -w tf
+    ! Next: run the fix in the plan: wf run tf
+    [0]
+    $ wf plan drop COMMIT-TF-002 -w tf
+    COMMIT-TF-002 dropped; tf is uat:failed
     [0]
     $ wf run tf
     no micro-commit: blocked at uat: blocked by UAT-001
@@ -154,6 +159,7 @@ fn an_acceptance_test_fails() {
 fn a_fix_supersedes_the_failed_test() {
     let person = waiting();
     person.ok(&["uat", "fail", "UAT-001", "--issues", "too slow"]);
+    person.ok(&["plan", "drop", "COMMIT-TF-002", "-w", "tf"]);
     person.worktree("tf").write("fix", "fix").commit("COMMIT-TF-002: fix");
     insta::assert_snapshot!(person.transcript(&[&["run", "tf"], &["uat", "list", "--all"], &["uat", "pass", "UAT-002", "--json"]]), @r#"
     $ wf run tf
@@ -167,6 +173,7 @@ fn a_fix_supersedes_the_failed_test() {
     [0]
     $ wf uat pass UAT-002 --json
     {
+      "planned": [],
       "status": "merge-ready",
       "uat": {
         "commit": "[SHA]",

@@ -7,7 +7,7 @@ fn without_a_command_the_help_is_shown() {
     let person = Person::unregistered();
     let text = person.shot(&[], &[]);
     let head: Vec<&str> = text.lines().take(12).collect();
-    insta::assert_snapshot!(head.join("\n"), @"
+    insta::assert_snapshot!(head.join("\n"), @r"
     $ wf 
     ! Takes a planned workstream through micro-commits: implement, test, review, QA, docs, UAT, merge
     ! 
@@ -19,7 +19,7 @@ fn without_a_command_the_help_is_shown() {
     !   project      Register, list and show projects
     !   list         List active workstreams
     !   new          Create a workstream: a branch, a worktree and an empty plan
-    !   status       Show a workstream: fields, plan, blockers, last run
+    !   story        Stories of the product: list, write, show, and start a workstream for one
     ");
 }
 
@@ -48,7 +48,7 @@ fn unknown_commands_and_flags() {
     let person = Person::unregistered();
     insta::assert_snapshot!(person.transcript(&[&["statsu"], &["run", "--fast"], &["new", "tf"]]), @"
     $ wf statsu
-    ! error: unknown command 'statsu'; did you mean 'status'? See: wf --help
+    ! error: unknown command 'statsu'; did you mean 'stats'? See: wf --help
     [2]
     $ wf run --fast
     ! error: unknown option '--fast'; see: wf run --help
@@ -96,23 +96,23 @@ fn outside_of_every_project() {
     let person = Person::unregistered();
     insta::assert_snapshot!(person.transcript(&[&["list"], &["status", "tf"], &["project", "list"], &["list", "--json"]]), @r#"
     $ wf list
-    ! error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    ! error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     $ wf status tf
-    ! error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    ! error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     $ wf project list
-    ! error: no workflow repository found; make one: wf interview
+    ! error: no project is registered yet; in a checkout of your product run: wf init
     [2]
     $ wf list --json
     {
       "error": {
         "name": "config",
         "status": 2,
-        "text": "no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO"
+        "text": "no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO"
       }
     }
-    ! error: no workflow repository found; make one: wf interview, or set AOS_WORKFLOW_REPO
+    ! error: no project is registered yet; in a checkout of your product run: wf init, or set AOS_WORKFLOW_REPO
     [2]
     "#);
 }

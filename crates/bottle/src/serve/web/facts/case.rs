@@ -201,8 +201,10 @@ fn case_of_work(
     let agent = match (record, state, &work.request) {
         (Some(record), _, _) => record.agent.clone(),
         (None, _, WorkRequest::Start { agent, .. }) => agent.clone(),
-        (None, Some(state), WorkRequest::Resume { .. }) => state.agent_name.clone(),
-        (None, None, WorkRequest::Resume { .. }) => String::new(),
+        (None, Some(state), WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) => {
+            state.agent_name.clone()
+        }
+        (None, None, WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) => String::new(),
     };
     let links = Links::of(web, &work.key, record);
     let number = record.and_then(|record| record.pull).or_else(|| {

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
 // Both escape text: onto one line, and line by line.
 use model::escape::{escape_line as line, escape_terminal as lines};
+use web_base::asset::VERSION;
 
-use super::asset::VERSION;
 use super::auth::Principal;
 use super::facts::timeline::Moment;
 use super::problem::Problem;

@@ -6,4 +6,3 @@ pub(crate) mod diff;
 pub(crate) mod format;
 pub(crate) mod link;
 pub(crate) mod log_style;
-pub(crate) mod origin;

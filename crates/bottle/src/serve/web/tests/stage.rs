@@ -203,6 +203,11 @@ impl Stage {
             seen_comments: BTreeSet::new(),
             text: None,
             model: None,
+            plan: None,
+            wakeups: Vec::new(),
+            host_merge: None,
+            branch_removal: None,
+            merges_cleanly: None,
         };
         bottle.save(&record).expect("saved");
         bottle

@@ -1,0 +1,71 @@
+//! Stand-in for a repository that cannot be written to: a bare repository that borrows its objects and settings, into which
+//! remotes are fetched instead.
+
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::{GitError, ObjectFormat, SealedRepo, UserRepo};
+use crate::file;
+
+impl UserRepo {
+    /// Returns whether objects and refs can be written: not on a file system that is read-only, and not in another user's
+    /// repository.
+    pub fn is_writable(&self) -> bool {
+        let may_write = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+        may_write(&self.objects_dir()) && may_write(&self.common_dir().join("refs"))
+    }
+
+    /// Opens the stand-in at `path`, and creates it first if it is missing. It has the remotes, the identity and the
+    /// credential helpers of this repository, because it includes its settings, and its checkout is this one's.
+    pub async fn stand_in(&self, path: &Path) -> Result<Self, GitError> {
+        let prepare = |source| GitError::Prepare { path: path.to_path_buf(), source };
+        if !path.join("HEAD").exists() {
+            let parent = path.parent().unwrap_or(path);
+            std::fs::create_dir_all(parent)
+                .map_err(file::FileError::io("create", parent))
+                .map_err(prepare)?;
+            SealedRepo::init_bare(path, self.object_format()).await?;
+        }
+        let objects = self.objects_dir();
+        let alternates = path.join("objects/info/alternates");
+        let info = path.join("objects/info");
+        std::fs::create_dir_all(&info)
+            .map_err(file::FileError::io("create", &info))
+            .map_err(prepare)?;
+        let line = format!("{}\n", objects.display());
+        file::write_atomic(&alternates, line.as_bytes(), 0o600).map_err(prepare)?;
+        let config = render_config(&self.common_dir().join("config"), self.object_format());
+        file::write_atomic(&path.join("config"), config.as_bytes(), 0o600).map_err(prepare)?;
+        Ok(Self::discover(path).await?.standing_in_for(self))
+    }
+}
+
+/// Settings of the stand-in. Its own come last, because the borrowed ones describe a checkout.
+fn render_config(borrowed: &Path, format: ObjectFormat) -> String {
+    let quoted = borrowed.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    let (version, extension) = match format {
+        ObjectFormat::Sha1 => (0, String::new()),
+        ObjectFormat::Sha256 => {
+            (1, format!("[extensions]\n\tobjectFormat = {}\n", format.as_str()))
+        }
+    };
+    format!(
+        "[include]\n\tpath = \"{quoted}\"\n[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_borrowed_first_and_the_stand_in_is_bare() {
+        let config = render_config(Path::new("/a \"b\"/.git/config"), ObjectFormat::Sha1);
+        let expected = "[include]\n\tpath = \"/a \\\"b\\\"/.git/config\"\n\
+                        [core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+        assert_eq!(config, expected);
+        let config = render_config(Path::new("/c"), ObjectFormat::Sha256);
+        assert!(config.ends_with("= true\n[extensions]\n\tobjectFormat = sha256\n"), "{config}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Where the story of a plan comes from: an issue, standard input, a file, or the words themselves.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StorySource<'a> {
+    /// An issue of the project's forge.
+    Issue(u64),
+    /// A page that is no issue of the project's forge.
+    Page(&'a str),
+    Stdin,
+    /// A file of that name, or the words themselves.
+    Words(&'a str),
+}
+
+/// Reads what was typed. `host` is the host of the project's forge.
+pub(crate) fn parse_story_source<'a>(from: &'a str, host: Option<&str>) -> StorySource<'a> {
+    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+    if from == "-" {
+        return StorySource::Stdin;
+    }
+    if let Some(number) = from.strip_prefix('#').and_then(number) {
+        return StorySource::Issue(number);
+    }
+    let url = ["https://", "http://"].iter().find_map(|scheme| from.strip_prefix(scheme));
+    let Some(url) = url.filter(|url| !url.contains(char::is_whitespace)) else {
+        return StorySource::Words(from);
+    };
+    let (authority, path) = url.split_once('/').unwrap_or((url, ""));
+    let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let issue = path.rsplit_once("/issues/").and_then(|(_, last)| number(last));
+    match issue {
+        Some(issue) if host.is_some_and(|host| host.eq_ignore_ascii_case(name)) => {
+            StorySource::Issue(issue)
+        }
+        _ => StorySource::Page(from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(from: &str, expected: &StorySource<'_>) {
+        assert_eq!(parse_story_source(from, Some("forge.example")), *expected, "{from}");
+    }
+
+    #[test]
+    fn an_issue_is_a_number_or_a_page_of_our_forge() {
+        check("#12", &StorySource::Issue(12));
+        check("https://forge.example/a/b/issues/12", &StorySource::Issue(12));
+        check("http://Forge.example:3000/a/b/-/issues/7/?x=1#c", &StorySource::Issue(7));
+        let other = "https://elsewhere.example/a/b/issues/12";
+        check(other, &StorySource::Page(other));
+        check(
+            "https://forge.example/a/b/wiki",
+            &StorySource::Page("https://forge.example/a/b/wiki"),
+        );
+    }
+
+    #[test]
+    fn everything_else_is_words_or_a_file() {
+        check("-", &StorySource::Stdin);
+        for words in
+            ["#", "#x", "#0", "story.md", "see https://forge.example/a/b/issues/1", "http://x y"]
+        {
+            check(words, &StorySource::Words(words));
+        }
+    }
+}
