@@ -23,7 +23,7 @@ demo: ## Show the main job of each command in a sealed box, with no model and no
 test: ## Run the tests; parts that are missing are reported by name
 	@scripts/packages test
 	$(PARTS) scripts/suites
-	$(CARGO) test --workspace --doc --quiet
+	$(CARGO) test --workspace --features bot-bottle/otlp --doc --quiet
 
 test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of its specification)
 	@scripts/packages test

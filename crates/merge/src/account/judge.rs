@@ -49,18 +49,15 @@ pub fn judge_account(account: &MergeAccount) -> MergeJudgement {
 }
 
 fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
-    if account.whole == Some(MergeSide::Fork) && !is_all_by_rule(&account.upstream) {
+    if account.whole == Some(MergeSide::Fork) && !is_all_by_rule(account) {
         return vec!["the result is the fork's tree, so nothing of upstream is in it".to_owned()];
     }
     let dropped = || dropped_of(&account.upstream);
     let mut reasons = Vec::new();
     let few = few_changes(account.upstream.paths);
-    // The CI of upstream is seldom the fork's; it is named like any other.
-    let is_ci = |change: &SideChange| {
-        sensitive_path(change.path.as_bytes()) == Some(SensitiveKind::Ci)
-            || change.path.as_bytes().starts_with(b".github/")
-    };
-    let paths = || dropped().filter(|change| change.dropped_clean > 0 && !is_ci(change));
+    let is_counted =
+        |change: &&SideChange| change.dropped_clean > 0 && !is_ci(change.path.as_bytes());
+    let paths = || dropped().filter(is_counted);
     let clean: usize = paths().map(changes_of).sum();
     let lines: usize = paths().map(lines_of).sum();
     let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
@@ -76,7 +73,36 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
         reasons.push(format!("almost nothing is left of what both sides have in {paths}"));
     }
     reasons.extend(most_conflicts_ours(account));
+    if reasons.is_empty() {
+        reasons.extend(most_files_missing(account));
+    }
     reasons
+}
+
+/// Returns whether a path is of CI. That of upstream is seldom the fork's; it is named like any other.
+pub(super) fn is_ci(path: &[u8]) -> bool {
+    sensitive_path(path) == Some(SensitiveKind::Ci) || path.starts_with(b".github/")
+}
+
+/// A few drops are named because they are few among many. Where upstream changed few files, the same number is most of it.
+fn most_files_missing(account: &MergeAccount) -> Option<String> {
+    let is_missing =
+        |change: &&SideChange| !is_ci(change.path.as_bytes()) && is_mostly_missing(change);
+    let missing: Vec<_> = dropped_of(&account.upstream).filter(is_missing).collect();
+    let (count, of) = (missing.len(), account.expected_paths);
+    (of > 0 && 2 * count > of).then(|| {
+        let paths = names(missing.iter().map(|change| &change.path));
+        let files = if of == 1 { "file" } else { "files" };
+        format!(
+            "most of upstream's work is missing: its changes in {count} of {of} {files} ({paths})"
+        )
+    })
+}
+
+/// A lock file that was written anew lacks hunks of both sides.
+fn is_mostly_missing(change: &SideChange) -> bool {
+    let is_whole = change.dropped >= change.hunks;
+    is_whole || (!is_lock_file(&change.path) && 2 * change.dropped > change.hunks)
 }
 
 /// Names of files that a package manager writes as a whole. Their hunks are no decisions of people, so such a file counts as
@@ -115,13 +141,14 @@ fn lines_of(change: &SideChange) -> usize {
     if is_lock { change.lines.min(LINES_PER_CHANGE) } else { change.lines }
 }
 
-/// Returns whether rules of the fork explain why no change of a side is there.
-fn is_all_by_rule(side: &SideAccount) -> bool {
+/// Returns whether rules of the fork explain why no change of upstream's is there that the fork did not have.
+fn is_all_by_rule(account: &MergeAccount) -> bool {
+    let side = &account.upstream;
     let is_ruled = |change: &SideChange| {
         change.status == SideStatus::DroppedByRule
             && change.reason.as_ref().is_some_and(|reason| !reason.is_habit)
     };
-    side.changes.len() >= side.paths && side.changes.iter().all(is_ruled)
+    side.changes.len() + account.present_paths >= side.paths && side.changes.iter().all(is_ruled)
 }
 
 /// A side that loses most conflicts was not merged. Rules of the fork explain a file; habits do not explain most files.

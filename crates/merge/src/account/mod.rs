@@ -28,6 +28,14 @@ pub struct MergeAccount {
     pub conflicts: Vec<ConflictAccount>,
     /// Paths where the result has something that neither git's merge nor a resolution of a conflict explains.
     pub departures: Vec<Departure>,
+    /// Paths of upstream's that a merge is expected to change: without CI definitions, without those that the fork already has
+    /// as upstream has them, and without those that a rule of the fork or an earlier merge explains. A record of an earlier
+    /// version has none.
+    #[serde(default)]
+    pub expected_paths: usize,
+    /// Paths of upstream's that the fork already has as upstream has them.
+    #[serde(default)]
+    pub present_paths: usize,
     /// The side whose tree the result is, although the other side has changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<MergeSide>,

@@ -7,6 +7,7 @@ use model::id::Sha;
 use model::sensitive_path::fold_path;
 
 use super::departure::{beyond_conflict, departure};
+use super::judge::is_ci;
 use super::regions::{HunkCounts, TextAccount, TextVersions, compare_text};
 use super::{
     ConflictAccount, ConflictResolution, DropReason, MergeAccount, MergeSide, SideAccount,
@@ -100,7 +101,29 @@ pub async fn observe_account(
             add_path(&mut account, path, &contents, rules);
         }
     }
+    (account.expected_paths, account.present_paths) = expect_paths(lists, &account.upstream);
     Ok(account)
+}
+
+/// Numbers of upstream's paths that a merge is expected to change, and of those that the fork already has.
+fn expect_paths(lists: &ChangeLists, upstream: &SideAccount) -> (usize, usize) {
+    let with_status = |status: SideStatus| {
+        let changes = upstream.changes.iter().filter(move |change| change.status == status);
+        changes.map(|change| change.path.as_bytes())
+    };
+    let is_present = |path: &[u8], change: &ChangedEntry| {
+        lists.fork.get(path).is_some_and(|own| new_entry(own) == new_entry(change))
+    };
+    let (present, open): (Vec<_>, Vec<_>) =
+        lists.upstream.iter().partition(|(path, change)| is_present(path, change));
+    let mut expected: BTreeSet<&[u8]> = open.iter().map(|(path, _)| path.as_slice()).collect();
+    for path in with_status(SideStatus::DroppedByRule) {
+        expected.remove(path);
+    }
+    // A conflict may have a name that no side has, and a change that the fork had may be gone.
+    expected.extend(with_status(SideStatus::Dropped));
+    expected.retain(|path| !is_ci(path));
+    (expected.len(), present.len())
 }
 
 /// Finds, for files that neither side has, a path of the result that differs only in case, or in letters that look alike: some
@@ -459,7 +482,7 @@ fn side_change(
     Some(SideChange {
         path: TreePath::new(path.path.as_slice()),
         status,
-        hunks: counts.hunks.max(1),
+        hunks: (counts.hunks + usize::from(mode_dropped)).max(1),
         adapted: counts.adapted,
         dropped: counts.dropped + usize::from(mode_dropped),
         dropped_clean: counts.dropped_clean + usize::from(mode_dropped),
