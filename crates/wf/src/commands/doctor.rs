@@ -11,7 +11,7 @@ use shell::doctor::{DoctorOptions, Finding, FindingState, MachineReport, show_fi
 use super::App;
 use crate::disk::effect_log::UnfinishedEffect;
 use crate::disk::project_dirs::PROFILE_ENV;
-use crate::disk::{PendingChange, ProjectDirs, ProjectEffects, Workflow};
+use crate::disk::{OpenRun, PendingChange, ProjectDirs, ProjectEffects, Workflow};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
@@ -200,6 +200,12 @@ async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
             findings.push(Finding::bad(id, fault.to_string()));
         } else if let Err(error) = workstream.load_plan() {
             findings.push(Finding::bad(id, error_chain(&error)));
+        } else if let Some(run) = OpenRun::load_interrupted(dirs, &workstream.meta.id)? {
+            let text = format!(
+                "the run {} was interrupted in {}; go on: wf run {id}",
+                run.directory, run.stage
+            );
+            findings.push(Finding::odd(id, text));
         } else {
             findings.push(Finding::good(id, workstream.meta.status.word()));
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::App;
 use super::follow::follow;
 use crate::cli::Which;
-use crate::disk::{list_runs, load_result};
+use crate::disk::{OpenRun, list_runs, load_result};
 use crate::exit::{Outcome, WfExit};
 
 /// List the runs of a workstream, newest first, or follow the newest one
@@ -41,24 +41,24 @@ pub(crate) fn cmd_log(app: &App, args: &RunHistoryArgs) -> Outcome {
             runs.push((name, result));
         }
     }
+    let interrupted = OpenRun::load_interrupted(&dirs, &workstream.meta.id)?;
     if app.ui.is_json() {
-        let rows: Vec<_> =
-            runs.iter().map(|(name, result)| json!({"run": name, "result": result})).collect();
-        app.ui.document(&rows);
+        let dead = interrupted
+            .iter()
+            .map(|run| json!({"run": run.directory, "result": null, "interrupted": run.stage}));
+        let ended = runs.iter().map(|(name, result)| json!({"run": name, "result": result}));
+        app.ui.document(&dead.chain(ended).collect::<Vec<_>>());
         return Ok(WfExit::Success);
     }
-    let rows: Vec<Vec<String>> = runs
+    let dead = interrupted
         .into_iter()
-        .map(|(name, result)| {
-            let stage = result.failed_stage.unwrap_or_default();
-            vec![
-                name,
-                result.status.word().to_owned(),
-                stage,
-                format!("{:.0} s", result.timestamps.duration_seconds),
-            ]
-        })
-        .collect();
+        .map(|run| vec![run.directory, "interrupted".to_owned(), run.stage, String::new()]);
+    let ended = runs.into_iter().map(|(name, result)| {
+        let stage = result.failed_stage.unwrap_or_default();
+        let took = format!("{:.0} s", result.timestamps.duration_seconds);
+        vec![name, result.status.word().to_owned(), stage, took]
+    });
+    let rows: Vec<Vec<String>> = dead.chain(ended).collect();
     app.ui.table(&["RUN", "STATUS", "STAGE", "TOOK"], rows);
     Ok(WfExit::Success)
 }

@@ -12,8 +12,9 @@ use super::App;
 use super::merge_gate::{GateEnd, Gates};
 use crate::cli::Which;
 use crate::disk::{ProjectDirs, ProjectEffects, Workstream};
-use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
-use crate::flow::merge::{Merged, Publish, merge_local, retarget};
+use crate::exit::{Failure, Outcome, WfExit, WfResult};
+use crate::flow::base::{MergedCommits, observe_merged};
+use crate::flow::merge::{Merged, Publish, Retargeted, merge_local, retarget};
 use crate::flow::product::open_product;
 use crate::flow::pull::{MergeRoute, choose_merge_route, observe_pull, publish, remember};
 use crate::flow::update::{OpenConflicts, UpdateOptions, Updated, update};
@@ -76,24 +77,26 @@ async fn already_merged(
     workstream: &Workstream,
 ) -> Outcome {
     let meta = &workstream.meta;
-    let tips = [&meta.branch, &meta.base_branch].map(|branch| product.branch_tip(branch));
-    let [head, base] = tips;
-    let (head, base) = (head.await.or_exit(WfExit::General)?, base.await.or_exit(WfExit::General)?);
-    if let (Some(head), Some(base)) = (head, base)
-        && meta.merge_pull.is_none()
-        && !product.user().is_ancestor(&head, &base).await.or_exit(WfExit::General)?
-    {
-        let message = format!(
-            "{} is done, but {} has commits that are not in {}; move them to another workstream",
-            meta.id, meta.branch, meta.base_branch
-        );
-        return Err(Failure::new(WfExit::Blocked, message));
+    let (id, branch, base) = (&meta.id, &meta.branch, &meta.base_branch);
+    let blocked = |message: String| Err(Failure::new(WfExit::Blocked, message));
+    match observe_merged(product, workstream).await? {
+        MergedCommits::InBase => {}
+        MergedCommits::NotInBase => {
+            return blocked(format!(
+                "{id} is done, but {branch} has commits that are not in {base}; move them to another workstream"
+            ));
+        }
+        MergedCommits::NoBase => {
+            return blocked(format!(
+                "{id} is done, but {base}, which it was merged into, does not exist any more; restore it, or merge {branch} by hand"
+            ));
+        }
     }
-    let _lock = dirs.lock_global(&format!("merge {}", meta.id)).await?;
-    let moved = retarget(dirs, workstream)?;
+    let _lock = dirs.lock_global(&format!("merge {id}")).await?;
+    let found = retarget(dirs, product, workstream).await?;
     dirs.write_active()?;
-    app.ui.line(&format!("{} is merged into {} already", meta.id, meta.base_branch));
-    show_moved(app, workstream, &moved);
+    app.ui.line(&format!("{id} is merged into {base} already"));
+    show_moved(app, workstream, &found);
     app.ui
         .document(&json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": null}));
     app.ui.status(&format!("Next: wf close {}", meta.id));
@@ -135,7 +138,7 @@ async fn finish_here(
     lock: FileLock,
 ) -> Outcome {
     let Gates { app, dirs, product, profile, .. } = *gates;
-    let moved = retarget(dirs, workstream)?;
+    let found = retarget(dirs, product, workstream).await?;
     dirs.write_active()?;
     let meta = &workstream.meta;
     let how = if merged.is_fast_forward { "fast-forward" } else { "merge commit" };
@@ -147,17 +150,23 @@ async fn finish_here(
         &json!({"workstream": meta.id, "base_branch": meta.base_branch, "merged": merged}),
     );
     drop(lock);
-    bring_up_to_date(app, dirs, product, profile, &moved).await;
+    warn_stuck(app, &found);
+    bring_up_to_date(app, dirs, product, profile, &found.moved).await;
     app.ui.status(&format!("Next: wf close {}", meta.id));
     Ok(WfExit::Success)
 }
 
 /// Names the workstreams that are based on what was merged.
-fn show_moved(app: &App, merged: &Workstream, moved: &[WorkstreamId]) {
-    for id in moved {
+fn show_moved(app: &App, merged: &Workstream, found: &Retargeted) {
+    warn_stuck(app, found);
+    for id in &found.moved {
         let base = &merged.meta.base_branch;
         app.ui.line(&format!("{id} is based on {base} now; bring it up to date: wf update {id}"));
     }
+}
+
+fn warn_stuck(app: &App, found: &Retargeted) {
+    found.stuck.iter().for_each(|message| app.ui.warn(message));
 }
 
 /// Merges the base into the workstreams that were based on what was merged. What cannot be done is left to `wf update`.
@@ -226,12 +235,12 @@ async fn merge_there(gates: &Gates<'_>, mut workstream: Workstream, forge: &Forg
         PullAction::Finish => {
             let _lock = dirs.lock_global(&format!("merge {id}")).await?;
             workstream.set_status(WorkstreamStatus::Done, "")?;
-            let moved = retarget(dirs, &workstream)?;
+            let found = retarget(dirs, product, &workstream).await?;
             dirs.write_active()?;
             let base = &workstream.meta.base_branch;
             app.ui.line(&format!("{id} was merged into {base} at {url}"));
             app.ui.document(&json!({"workstream": id, "base_branch": base, "pull": pull}));
-            show_moved(app, &workstream, &moved);
+            show_moved(app, &workstream, &found);
             app.ui.status(&format!("Next: git pull, then wf close {id}"));
             Ok(WfExit::Success)
         }

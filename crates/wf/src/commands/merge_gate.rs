@@ -11,11 +11,12 @@ use super::merge::MergeArgs;
 use super::review::review_before_merge;
 use super::update::show_update;
 use crate::disk::project_dirs::PROFILE_ENV;
-use crate::disk::{ProjectDirs, Workstream, read_optional};
+use crate::disk::{ProjectDirs, StateFile, Workstream, read_optional};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::fix::{plan_fixes_locked, render_fixes};
 use crate::flow::merge::check_ready;
-use crate::flow::stage::{StageContext, StageRunError, run_alone};
+use crate::flow::setup_host::WorktreeSetup;
+use crate::flow::stage::{SetupUse, StageContext, StageRunError, run_alone};
 use crate::flow::suite::{run_build, run_suite};
 use crate::flow::update::{OpenConflicts, UpdateOptions, update};
 use crate::rules::fix::fix_of_gate;
@@ -98,9 +99,14 @@ impl Gates<'_> {
         let Self { app, dirs, product, profile, .. } = *self;
         let suite = gate_suite(profile);
         let topic = RunTopic::Merge;
-        let stage = async |stage: StageContext<'_>| match run_build(stage).await? {
-            Some(failed) => Ok(failed),
-            None => run_suite(stage, &suite).await,
+        // The set-up may depend on more files than are known, so that of the worktree does not serve either.
+        WorktreeSetup::remove(dirs, &workstream.meta.id)?;
+        let stage = async |stage: StageContext<'_>| {
+            let stage = StageContext { setup: SetupUse::Anew, ..stage };
+            match run_build(stage).await? {
+                Some(failed) => Ok(failed),
+                None => run_suite(stage, &suite).await,
+            }
         };
         let (result, run_dir) =
             run_alone(&app.ui, dirs, product, workstream, profile, topic, stage).await?;

@@ -13,10 +13,12 @@ use crate::cli::Which;
 use crate::disk::story::StoryFolder;
 use crate::disk::{DiskError, ProjectDirs, Workstream, load_text, remove_optional, save};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
+use crate::flow::page::{PageError, read_page};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::pull::{find_forge_host, read_issue};
-use crate::flow::stage::{StageContext, StageRunError, run_alone};
+use crate::flow::stage::{StageContext, StageRunError, permitted_addresses, run_alone};
 use crate::rules::breakdown::{append_draft, extract_breakdown};
+use crate::rules::page_url::strip_scheme;
 use crate::rules::plan::parse_plan;
 use crate::rules::prompt::render_breakdown;
 use crate::rules::run_id::RunTopic;
@@ -34,8 +36,8 @@ pub(crate) struct PlanArgs {
     edit_command: Option<PlanEditCommand>,
     #[command(flatten)]
     which: Which,
-    /// The story: an issue (#12 or its address), a file, - for standard input, or the words themselves
-    #[arg(long, value_name = "ISSUE|FILE|TEXT")]
+    /// The story: an issue (#12 or its address), the address of a page, a file, - for standard input, or the words themselves
+    #[arg(long, value_name = "ISSUE|URL|FILE|TEXT")]
     from: Option<String>,
     /// The story in words, never the name of a file
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
@@ -104,31 +106,46 @@ fn story_of(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<Option<Stri
 /// Reads the story: an issue, standard input for `-`, a file of that name, or the text itself.
 async fn read_story(app: &App, dirs: &ProjectDirs, from: &str) -> WfResult<String> {
     let (profile, _) = dirs.load_profile()?;
-    let host = match from.starts_with("http") {
+    let host = match strip_scheme(from).is_some() {
         true => find_forge_host(&open_product(dirs).await?, &profile).await?,
         false => None,
     };
     let story = match parse_story_source(from, host.as_deref()) {
         StorySource::Issue(number) => read_issue(dirs, number).await?,
         StorySource::Page(url) => {
-            let message = format!("{url} is no issue of this project's forge");
-            let remedy = format!("pass its text: curl -fsSL {url} | wf plan --from -");
-            return Err(Failure::usage(message).with_remedy(remedy));
+            let permitted = permitted_addresses(&profile).map_err(stage_failure)?;
+            read_page(url, permitted).await.map_err(|error| page_failure(url, &error))?
         }
         StorySource::Stdin => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).or_exit(WfExit::General)?;
             text
         }
-        StorySource::Words(words) => {
-            let path = app.here.join(words);
-            match path.is_file() {
-                true => std::fs::read_to_string(&path).or_exit(WfExit::Config)?,
-                false => words.to_owned(),
-            }
-        }
+        StorySource::File(name) => read_file(app, name)?.ok_or_else(|| {
+            let remedy = format!("if these are the words themselves: wf plan --text '{name}'");
+            Failure::usage(format!("there is no file {name}")).with_remedy(remedy)
+        })?,
+        StorySource::Words(words) => read_file(app, words)?.unwrap_or_else(|| words.to_owned()),
     };
     check_story(story)
+}
+
+fn read_file(app: &App, name: &str) -> WfResult<Option<String>> {
+    let path = app.here.join(name);
+    match path.is_file() {
+        true => std::fs::read_to_string(&path).map(Some).or_exit(WfExit::Config),
+        false => Ok(None),
+    }
+}
+
+/// What was asked for cannot be read: a wrong address is the user's to change, a server that fails is not.
+fn page_failure(url: &str, error: &PageError) -> Failure {
+    let message = format!("{url} {}", model::error_chain(error));
+    let failure = match error.is_refusal() {
+        true => Failure::usage(message),
+        false => Failure::new(WfExit::General, message),
+    };
+    failure.with_remedy("pass its text on standard input: wf plan --from -")
 }
 
 fn check_story(story: String) -> WfResult<String> {
@@ -178,13 +195,17 @@ async fn ask(
     let topic = RunTopic::Plan;
     let (answer, _) =
         run_alone(&app.ui, dirs, &product, workstream, &profile, topic, draft).await?;
-    answer.map_err(|error| match error {
+    answer.map_err(stage_failure)
+}
+
+fn stage_failure(error: StageRunError) -> Failure {
+    match error {
         StageRunError::Stopped(message) | StageRunError::Machine(message) => {
             Failure::new(WfExit::General, message)
         }
         StageRunError::Config(message) => Failure::usage(message),
         StageRunError::Failed(message) => Failure::new(WfExit::Implement, message),
-    })
+    }
 }
 
 /// Replaces the plan with the draft, if the draft is valid and the plan did not change since.

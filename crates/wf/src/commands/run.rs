@@ -87,7 +87,7 @@ pub(crate) async fn cmd_run(app: &App, args: &RunCycleArgs) -> Outcome {
     };
     if !args.ignore_order
         && let Ok(workstream) = dirs.find_workstream(id.as_str())
-        && let Some(reason) = find_wait(&dirs, &workstream)?
+        && let Some(reason) = find_wait(&dirs, &workstream).await?
     {
         let next =
             format!("run what is ready: wf run --all, or all the same: wf run {id} --ignore-order");

@@ -11,7 +11,8 @@ use shell::agent_facts::render_duration;
 
 use super::App;
 use crate::commands::complete::workstream_ids;
-use crate::disk::{list_runs, load_result, names_in};
+use crate::disk::run_dir::list_boxes;
+use crate::disk::{list_runs, load_result};
 use crate::exit::{Outcome, WfExit, WfResult};
 use crate::rules::pipeline::RunStage;
 use crate::rules::result::{RunResult, StageStatus};
@@ -122,9 +123,9 @@ fn observe_run(dir: &Path, result: &RunResult) -> WfResult<Vec<StageSample>> {
         sample(stage, RunFigures { runs: 1, failed, seconds, ..RunFigures::default() })
     });
     let mut samples: Vec<StageSample> = stages.collect();
-    let boxes = dir.join("boxes");
-    for name in names_in(&boxes)? {
-        let Ok(Some(exit)) = BoxDir::new(boxes.join(&name)).load_exit() else { continue };
+    for folder in list_boxes(dir)? {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Ok(Some(exit)) = BoxDir::new(folder).load_exit() else { continue };
         let Some(usage) = exit.egress.map(|egress| egress.usage) else { continue };
         let tokens_read = usage.input + usage.cache_read + usage.cache_write;
         let (tokens_written, usd) = (usage.output, usage.usd);

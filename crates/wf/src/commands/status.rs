@@ -5,7 +5,7 @@ use serde_json::json;
 use super::App;
 use crate::cli::Which;
 use crate::disk::queue::names_of;
-use crate::disk::{Workstream, load_result};
+use crate::disk::{OpenRun, Workstream, load_result};
 use crate::exit::{Failure, Outcome, WfExit};
 use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::plan::Plan;
@@ -20,6 +20,7 @@ struct StatusView {
     uats: Vec<(UatStatus, Vec<String>)>,
     touched: usize,
     is_running: bool,
+    interrupted: Option<OpenRun>,
     last: Option<RunResult>,
 }
 
@@ -36,6 +37,7 @@ pub(crate) fn cmd_status(app: &App, which: &Which) -> Outcome {
         uats,
         touched: parse_touched(&workstream.touched()?).count(),
         is_running: dirs.is_running(&workstream.meta.id),
+        interrupted: OpenRun::load_interrupted(&dirs, &workstream.meta.id)?,
         last: last_run.and_then(|run| load_result(&run).ok().flatten()),
         workstream,
     };
@@ -64,9 +66,11 @@ fn show_json(app: &App, view: &StatusView) {
         .iter()
         .map(|(status, names)| (status.folder().to_owned(), json!(names)))
         .collect();
+    let interrupted = view.interrupted.as_ref();
+    let interrupted = interrupted.map(|run| json!({"run": run.directory, "stage": run.stage}));
     app.ui.document(&json!({
         "meta": view.workstream.meta, "plan": plan, "clarifications": view.questions, "uat": uats,
-        "touched_files": view.touched, "running": view.is_running, "last_run": view.last,
+        "touched_files": view.touched, "running": view.is_running, "interrupted": interrupted, "last_run": view.last,
         "needs": view.workstream.meta.status.needs(),
     }));
 }
@@ -102,6 +106,10 @@ fn show_page(app: &App, view: &StatusView) {
         let stage =
             last.failed_stage.as_ref().map(|stage| format!(" at {stage}")).unwrap_or_default();
         ui.result("last run", &format!("{run}: {}{stage}", last.status.word()));
+    }
+    if let Some(run) = &view.interrupted {
+        let text = format!("{} in {}; go on: wf run {}", run.directory, run.stage, meta.id);
+        ui.result("interrupted", &text);
     }
     if let Some(needs) = meta.status.needs_of(&meta.id) {
         ui.result("needs you", &needs);

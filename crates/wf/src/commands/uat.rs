@@ -8,11 +8,12 @@ use serde_json::json;
 use super::queue::{find_entry, list_entries, show_entry};
 use super::{App, person};
 use crate::commands::complete::{uat_ids, workstream_ids};
-use crate::disk::Workstream;
 use crate::disk::queue::{QueueEntry, move_entry};
-use crate::exit::{Failure, Outcome, WfExit, WfResult};
+use crate::disk::{ProjectDirs, Workstream};
+use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::fix::plan_fixes;
 use crate::flow::gate::update_status;
+use crate::flow::product::{check_accepted, open_product};
 use crate::rules::fix::{fix_of_uat, has_fix_of};
 use crate::rules::plan::parse_plan;
 use crate::rules::uat::{Uat, UatStatus};
@@ -125,6 +126,9 @@ async fn judge(
     let (mut workstream, uat): (_, Uat) =
         find_entry(app, &dirs, &which.id, which.workstream.as_deref(), accept)?;
     let is_new = uat.status == UatStatus::Pending;
+    if is_new && wanted == UatStatus::Passed {
+        refuse_lost(&dirs, &workstream).await?;
+    }
     let (old_issues, status) = (uat.issues.clone(), uat.status);
     let judged = verdict(uat.clone());
     if !is_new && judged.issues != old_issues {
@@ -147,6 +151,17 @@ async fn judge(
     let id = &workstream.meta.id;
     app.ui.document(&json!({"uat": uat, "workstream": id, "status": now, "planned": planned}));
     Ok(WfExit::Success)
+}
+
+/// Refuses to accept a branch that has lost an accepted commit: it is not what the test was written for.
+async fn refuse_lost(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<()> {
+    if workstream.meta.last_commit_sha.is_none() {
+        return Ok(());
+    }
+    let product = open_product(dirs).await?;
+    let head = product.branch_tip(&workstream.meta.branch).await.or_exit(WfExit::General)?;
+    let accepted = check_accepted(&product, workstream, head.as_ref()).await?;
+    accepted.map_err(|message| Failure::new(WfExit::Implement, message))
 }
 
 /// Plans the fix of a test that failed, unless an earlier try of this command did. A plan that cannot be read gets none.

@@ -22,6 +22,10 @@ pub(crate) const IMPLEMENT_LOG: &str = "implement.log";
 pub(crate) const REVIEW_LOG: &str = "review.log";
 pub(crate) const EVENTS: &str = "run.jsonl";
 
+/// Folders of a run: of its boxes, and of the agents that compete.
+pub(crate) const BOXES_DIR: &str = "boxes";
+pub(crate) const COMPETE_DIR: &str = "compete";
+
 /// Locked by the process of a run while it lives; its note names the owner.
 const RUN_LOCK: &str = "run.lock";
 
@@ -117,6 +121,41 @@ pub(crate) fn list_runs(root: &Path) -> DiskResult<Vec<String>> {
 /// True while the process of a run lives.
 pub(crate) fn is_held_by_its_process(run: &Path) -> bool {
     is_held(&run.join(RUN_LOCK)).unwrap_or(false)
+}
+
+/// The newest change of a run's records and of the output of its boxes: the time until which it worked.
+pub(crate) fn last_sign(run: &Path) -> DiskResult<Option<Timestamp>> {
+    let mut folders = vec![run.to_path_buf()];
+    folders.extend(list_boxes(run)?);
+    let mut newest = None;
+    for folder in folders {
+        for name in names_in(&folder)? {
+            let facts = folder.join(name).symlink_metadata();
+            let changed =
+                facts.ok().filter(fs::Metadata::is_file).and_then(|it| it.modified().ok());
+            newest = newest.max(changed.and_then(|changed| Timestamp::try_from(changed).ok()));
+        }
+    }
+    Ok(newest)
+}
+
+/// A run's directory, and those of its competitors.
+pub(crate) fn with_competitors(run: &Path) -> DiskResult<Vec<PathBuf>> {
+    let competitors = folders_in(&run.join(COMPETE_DIR))?;
+    Ok(std::iter::once(run.to_path_buf()).chain(competitors).collect())
+}
+
+/// The folders of a run's boxes, those of its competitors included.
+pub(crate) fn list_boxes(run: &Path) -> DiskResult<Vec<PathBuf>> {
+    let mut boxes = Vec::new();
+    for folder in with_competitors(run)? {
+        boxes.extend(folders_in(&folder.join(BOXES_DIR))?);
+    }
+    Ok(boxes)
+}
+
+fn folders_in(dir: &Path) -> DiskResult<Vec<PathBuf>> {
+    Ok(names_in(dir)?.into_iter().map(|name| dir.join(name)).collect())
 }
 
 /// Lists the runs of `owner` whose process died before they were renamed, with their start times.

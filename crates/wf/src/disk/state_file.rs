@@ -73,6 +73,21 @@ impl StateFile for OpenRun {
     }
 }
 
+impl OpenRun {
+    /// The run whose process died. The next `wf run` finishes it.
+    pub(crate) fn load_interrupted(
+        dirs: &ProjectDirs,
+        id: &WorkstreamId,
+    ) -> DiskResult<Option<Self>> {
+        let Some(open) = Self::load(dirs, id)? else { return Ok(None) };
+        if dirs.is_running(id) {
+            return Ok(None);
+        }
+        // One that ended between the two looks has removed its journal.
+        Ok(Self::load(dirs, id)?.filter(|again| *again == open))
+    }
+}
+
 /// An implementation that passed its checks and waits for tests and review. It is recorded before the branch moves, so
 /// that a crash or a signal neither loses the commit nor makes it twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

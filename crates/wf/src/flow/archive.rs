@@ -65,6 +65,7 @@ pub(crate) async fn close(
     }
     check_owned(dirs, product, workstream).await?;
     if mode == CloseMode::Checked {
+        refuse_stacked(dirs, workstream, "; or close it all the same: --force")?;
         refuse_dirty(product, workstream).await?;
     }
     let now = stamp(host::clock::now());
@@ -240,7 +241,7 @@ pub(crate) async fn delete(
     let lock = dirs.lock_global_with_git(&format!("delete {id}")).await?;
     let workstream = Workstream::load_dir(&workstream.dir)?;
     check_owned(dirs, product, &workstream).await?;
-    refuse_stacked(dirs, &workstream)?;
+    refuse_stacked(dirs, &workstream, "")?;
     let meta = workstream.meta.clone();
     let tip = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let now = stamp(host::clock::now()).replace(':', "-");
@@ -262,8 +263,8 @@ pub(crate) async fn delete(
     Ok(deleted)
 }
 
-/// Refuses to delete a branch that other workstreams start from.
-fn refuse_stacked(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<()> {
+/// Refuses to end a workstream that others start from.
+fn refuse_stacked(dirs: &ProjectDirs, workstream: &Workstream, remedy: &str) -> WfResult<()> {
     let (branch, (all, _)) = (&workstream.meta.branch, dirs.load_workstreams()?);
     let above: Vec<&str> = all
         .iter()
@@ -273,7 +274,7 @@ fn refuse_stacked(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<()> {
     match above.is_empty() {
         true => Ok(()),
         false => Err(Failure::usage(format!(
-            "{} starts from {branch}; merge, close or delete it first",
+            "{} starts from {branch}; merge, close or delete it first{remedy}",
             above.join(", ")
         ))),
     }

@@ -19,7 +19,7 @@ use crate::rules::profile::Profile;
 use crate::rules::prompt::{BranchReviewTask, render_branch_review};
 use crate::rules::protected::find_weakened;
 use crate::rules::result::{RunResult, StageRecord, StageStatus, render_summary};
-use crate::rules::review::{Review, ReviewDecision, extract_review};
+use crate::rules::review::{Review, ReviewDecision, extract_own_review};
 use crate::rules::run_id::RunTopic;
 use crate::rules::schema::render_json;
 
@@ -64,8 +64,9 @@ pub(crate) async fn review_branch(
     let stage = async |stage: StageContext<'_>| -> Result<Review, StageRunError> {
         let patch = stage.redactor.redact_bytes(&change.patch);
         save(&stage.run_dir.join(DIFF), &patch)?;
-        let answer = stage.review(&prompt, &String::from_utf8_lossy(&patch)).await?;
-        let review = extract_review(&answer)?;
+        let patch = String::from_utf8_lossy(&patch);
+        let answer = stage.review(&prompt, &patch).await?;
+        let review = extract_own_review(&answer, &patch)?;
         let text = render_json(&review.document);
         save(&stage.run_dir.join(REVIEW), stage.redactor.redact(&text).as_bytes())?;
         Ok(review)

@@ -26,6 +26,7 @@ use crate::rules::meta::{NewMeta, StoryLink, render_new};
 use crate::rules::plan::render_new_plan;
 use crate::rules::project::branch_of;
 use crate::rules::sparse::choose_sparse;
+use crate::rules::status::WorkstreamStatus;
 
 const REMOTE_LIMIT: Duration = Duration::from_secs(10);
 const TITLE_MAX: usize = 100;
@@ -112,8 +113,12 @@ async fn check(
             "the repository is a shallow clone, in which nothing can run; run 'git fetch --unshallow' in it first",
         ));
     }
-    for after in request.after {
-        dirs.find_workstream(after)?;
+    let mut after: Vec<String> = Vec::new();
+    for id in request.after {
+        dirs.find_workstream(id)?;
+        if !after.contains(id) {
+            after.push(id.clone());
+        }
     }
     let sparse = sparse_folders(dirs, request.checkout, &expected)?;
     let (base_branch, base) = find_base(dirs, product, request.base).await?;
@@ -125,7 +130,7 @@ async fn check(
         base_branch,
         base_sha: base,
         expected_paths: expected,
-        after: request.after.to_vec(),
+        after,
         sparse,
         story: request.story.clone(),
         now: host::clock::now(),
@@ -162,6 +167,8 @@ async fn find_base(
     let workstream = named.and_then(|name| dirs.find_workstream(name).ok());
     let branch = match (named, workstream) {
         (None, _) => dirs.project.default_branch.clone(),
+        // Its branch is not merged again, so what starts there would stay there.
+        (Some(_), Some(it)) if it.meta.status == WorkstreamStatus::Done => it.meta.base_branch,
         (Some(_), Some(workstream)) => workstream.meta.branch,
         (Some(name), None) => BranchName::parse(name).or_exit(WfExit::Config)?,
     };

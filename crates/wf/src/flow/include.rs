@@ -169,6 +169,46 @@ async fn link(
     symlink(&source, &target).map_err(|error| error.to_string())
 }
 
+/// Judges a linked file or folder for boxes: it must lie in the checkout and hold nothing that must not enter one. Returns a
+/// note where it is too large to be searched, or the reason of the refusal.
+pub(crate) fn check_linked(
+    repo: &Path,
+    path: &str,
+    redactor: &Redactor,
+    forbidden: &[String],
+) -> Result<Option<String>, String> {
+    let source = find_beneath(repo, path).filter(|source| !source.is_symlink());
+    let source = source.ok_or("it is a link, or lies behind one, and may lead anywhere")?;
+    let mut open = vec![(source, path.to_owned())];
+    let (mut files, mut bytes) = (0, 0);
+    while let Some((place, name)) = open.pop() {
+        if forbidden.iter().any(|rule| contains(rule, name.as_bytes())) {
+            return Err(format!("{name} is in FORBIDDEN_PATHS"));
+        }
+        let Ok(facts) = place.symlink_metadata() else { continue };
+        if facts.is_dir() {
+            let entries = fs::read_dir(&place).map_err(|error| format!("{name}: {error}"))?;
+            for entry in entries.flatten() {
+                let below = format!("{name}/{}", entry.file_name().to_string_lossy());
+                open.push((entry.path(), below));
+            }
+            continue;
+        }
+        files += 1;
+        bytes += facts.len();
+        if files > MAX_FILES || bytes > MAX_BYTES {
+            return Ok(Some(format!("{path} is in the box, too large to be searched for secrets")));
+        }
+        // A link inside it leads to what the box has at that place, not to the host's.
+        if facts.is_file()
+            && fs::read(&place).is_ok_and(|bytes| redactor.redact_bytes(&bytes) != bytes)
+        {
+            return Err(format!("{name} holds what looks like a secret"));
+        }
+    }
+    Ok(None)
+}
+
 /// Joins a path to a folder, and returns nothing where a link in it would lead elsewhere.
 pub(crate) fn find_beneath(folder: &Path, path: &str) -> Option<PathBuf> {
     let mut found = folder.to_path_buf();
@@ -223,6 +263,28 @@ mod tests {
         );
         let read = |path| fs::read_to_string(to.path().join(path)).unwrap();
         assert_eq!((read("config/local.toml"), read("kept")), ("new".to_owned(), "old".to_owned()));
+    }
+
+    #[test]
+    fn a_linked_folder_with_a_secret_or_a_way_out_is_not_mounted() {
+        let repo = tempfile::tempdir().unwrap();
+        let token = format!("ghp_{}", "a".repeat(36));
+        for (path, text) in
+            [("data/a/b", "x"), ("keys/deep/k", token.as_str()), ("conf/.env", "A=1")]
+        {
+            fs::create_dir_all(repo.path().join(path).parent().unwrap()).unwrap();
+            fs::write(repo.path().join(path), text).unwrap();
+        }
+        symlink("/etc", repo.path().join("away")).unwrap();
+        let check = |path: &str| {
+            check_linked(repo.path(), path, &Redactor::new([]), &["conf/.env".to_owned()])
+        };
+        assert_eq!(check("data"), Ok(None));
+        assert_eq!(check("keys"), Err("keys/deep/k holds what looks like a secret".to_owned()));
+        assert_eq!(check("conf"), Err("conf/.env is in FORBIDDEN_PATHS".to_owned()));
+        for path in ["away", "away/ssl"] {
+            assert!(check(path).unwrap_err().starts_with("it is a link"), "{path}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use host::lock::{FileLock, PassLock};
 use model::id::{Sha, WorkstreamId};
 use model::inert::inert_line;
 
+use super::base::{check_lower, check_rewritten, stands_on};
 use super::forward::{fast_forward, mend_forward};
 use super::product::{check_accepted, check_worktree, identity, origin, own_changes};
 use crate::disk::question::blocking_questions;
@@ -55,10 +56,9 @@ pub(crate) async fn check_ready(
             format!("do it: wf run {0}, or drop it: wf plan drop {1} -w {0}", meta.id, next.id);
         return Err(Failure::new(WfExit::Blocked, format!("{words}; {remedy}")));
     }
-    if let Some(lower) = find_lower(dirs, workstream)? {
-        let words = format!("{} starts from {lower}, which is not merged yet", meta.id);
-        return Err(Failure::new(WfExit::Blocked, format!("{words}; first: wf merge {lower}")));
-    }
+    let stands = check_rewritten(dirs, product, workstream).await?;
+    stands.map_err(|message| Failure::new(WfExit::Implement, message))?;
+    check_lower(dirs, workstream)?;
     let questions = blocking_questions(&workstream.dir)?;
     if !questions.is_empty() {
         let words = format!("{} waits for answers: {}", meta.id, questions.join(", "));
@@ -71,24 +71,35 @@ pub(crate) async fn check_ready(
     refuse_dirty(product, &meta.worktree, "the worktree").await
 }
 
-/// The workstream that this one starts from, while it is not merged.
-fn find_lower(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<Option<WorkstreamId>> {
-    let (all, _) = dirs.load_workstreams()?;
-    let lower = all.into_iter().find(|it| it.meta.branch == workstream.meta.base_branch);
-    let open = lower.filter(|lower| lower.meta.status != WorkstreamStatus::Done);
-    Ok(open.map(|lower| lower.meta.id))
+/// Workstreams that start from a merged one.
+#[derive(Debug, Default)]
+pub(crate) struct Retargeted {
+    /// Those that are based on what it was merged into now.
+    pub(crate) moved: Vec<WorkstreamId>,
+    /// Those that hold commits which were dropped from it, with the reason; they stay as they are.
+    pub(crate) stuck: Vec<String>,
 }
 
-/// Moves the workstreams that start from a merged one to its base, which contains it now. Returns their ids.
-pub(crate) fn retarget(dirs: &ProjectDirs, merged: &Workstream) -> WfResult<Vec<WorkstreamId>> {
-    let mut moved = Vec::new();
+/// Moves the workstreams that start from a merged one to its base, which contains it now.
+pub(crate) async fn retarget(
+    dirs: &ProjectDirs,
+    product: &WorktreeRepo,
+    merged: &Workstream,
+) -> WfResult<Retargeted> {
+    let mut found = Retargeted::default();
     for mut above in dirs.load_workstreams()?.0 {
-        if above.meta.base_branch == merged.meta.branch {
-            above.change(&[("BASE_BRANCH", merged.meta.base_branch.as_str())])?;
-            moved.push(above.meta.id.clone());
+        if above.meta.base_branch != merged.meta.branch {
+            continue;
+        }
+        match stands_on(product, &above, merged).await? {
+            Ok(()) => {
+                above.change(&[("BASE_BRANCH", merged.meta.base_branch.as_str())])?;
+                found.moved.push(above.meta.id.clone());
+            }
+            Err(message) => found.stuck.push(message),
         }
     }
-    Ok(moved)
+    Ok(found)
 }
 
 pub(super) async fn refuse_dirty(product: &WorktreeRepo, dir: &Path, what: &str) -> WfResult<()> {

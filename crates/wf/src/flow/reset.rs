@@ -39,8 +39,9 @@ pub(crate) async fn reset(
     let meta = workstream.meta.clone();
     let head = product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
     let head = head.ok_or_else(|| Failure::usage(format!("there is no branch {}", meta.branch)))?;
+    let base = find_start(product, workstream, &head).await?;
     let recorded = load_recorded(dirs, workstream)?;
-    let branch = product.commits_between(&meta.base_sha, &head).await.or_exit(WfExit::General)?;
+    let branch = product.commits_between(&base, &head).await.or_exit(WfExit::General)?;
     // A commit that no run made was written again by a person, such as in a rebase.
     let is_accepted = |id: &MicroCommitId, (sha, subject): &(Sha, String)| {
         let is_new = !recorded.all.contains(sha.as_str());
@@ -65,10 +66,31 @@ pub(crate) async fn reset(
     host::file::remove_tree_safely(&dirs.agents_dir(&meta.id)).or_exit(WfExit::General)?;
     let sha = accepted.as_ref().map_or("", Sha::as_str);
     let status = if undone.is_empty() { meta.status } else { WorkstreamStatus::Implement };
-    let changes = [("LAST_COMMIT_SHA", sha), ("APPROVED_SHA", ""), ("STATUS", status.word())];
+    let changes = [
+        ("LAST_COMMIT_SHA", sha),
+        ("APPROVED_SHA", ""),
+        ("STATUS", status.word()),
+        ("BASE_SHA", base.as_str()),
+    ];
     workstream.change(&changes)?;
     let status = update_status(workstream)?;
     Ok(ResetOutcome { undone, accepted, status })
+}
+
+/// The commit that the branch starts from: the recorded one, or after a rebase the last that it shares with its base.
+async fn find_start(product: &WorktreeRepo, workstream: &Workstream, head: &Sha) -> WfResult<Sha> {
+    let meta = &workstream.meta;
+    let user = product.user();
+    let is_known = user.resolve_commit(meta.base_sha.as_str()).await.or_exit(WfExit::General)?;
+    if is_known.is_some()
+        && user.is_ancestor(&meta.base_sha, head).await.or_exit(WfExit::General)?
+    {
+        return Ok(meta.base_sha.clone());
+    }
+    let tip = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
+    let Some(tip) = tip else { return Ok(meta.base_sha.clone()) };
+    let shared = product.merge_base(head, &tip).await.or_exit(WfExit::General)?;
+    Ok(shared.unwrap_or_else(|| meta.base_sha.clone()))
 }
 
 fn load_recorded(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<RecordedCommits> {

@@ -17,6 +17,8 @@ use serde::Serialize;
 use shell::Ui;
 use shell::start::MULTI_CALL;
 
+use super::base::find_lost;
+use super::product::open_product;
 use crate::disk::question::blocking_questions;
 use crate::disk::{OpenRun, ProjectDirs, StateFile, Workstream, is_active};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
@@ -69,7 +71,7 @@ pub(crate) async fn run_all(
     let mut has_changed = true;
     loop {
         if std::mem::take(&mut has_changed) && cancel.reason().is_none() {
-            let facts = observe(dirs)?;
+            let facts = observe(dirs, product).await?;
             let is_new = |facts: &&ScheduleFacts| {
                 !ran.contains_key(&facts.id)
                     && !running.contains_key(&facts.id)
@@ -104,7 +106,7 @@ pub(crate) async fn run_all(
             () = tokio::time::sleep(LOOK) => show_progress(dirs, ui, running.keys(), &mut shown),
         }
     }
-    let reports = report(dirs, &ran)?;
+    let reports = report(dirs, product, &ran).await?;
     let statuses = ran.values().map(|end| end.exit);
     let waits =
         reports.iter().any(|report| report.exit_code.is_none() && !report.message.is_empty());
@@ -121,39 +123,58 @@ struct RunEnd {
 }
 
 /// Reads all open workstreams. The order is that of their creation, then of their names.
-fn observe(dirs: &ProjectDirs) -> WfResult<Vec<ScheduleFacts>> {
+async fn observe(dirs: &ProjectDirs, product: &WorktreeRepo) -> WfResult<Vec<ScheduleFacts>> {
     let (mut all, _) = dirs.load_workstreams()?;
     all.sort_by(|one, other| {
         let key = |it: &Workstream| (it.meta.created_at.clone(), it.meta.id.to_string());
         key(one).cmp(&key(other))
     });
     let closed = dirs.load_closed()?.0;
-    all.iter().filter(|it| is_active(it)).map(|it| facts_of(it, &all, &closed)).collect()
+    let named = all.iter().flat_map(|it| &it.meta.after).map(String::as_str).collect();
+    let lost = find_lost(product, all.iter().chain(&closed), &named).await?;
+    let others = Others { all: &all, closed: &closed, lost: &lost };
+    all.iter().filter(|it| is_active(it)).map(|it| facts_of(it, others)).collect()
+}
+
+/// Workstreams of the project, as one of them sees them.
+#[derive(Clone, Copy)]
+struct Others<'a> {
+    all: &'a [Workstream],
+    closed: &'a [Workstream],
+    /// Those that are done, and whose commits are not where they were merged into.
+    lost: &'a BTreeSet<String>,
 }
 
 /// Returns why a workstream has to wait for those that it runs after, if it has to.
-pub(crate) fn find_wait(dirs: &ProjectDirs, workstream: &Workstream) -> WfResult<Option<String>> {
+pub(crate) async fn find_wait(
+    dirs: &ProjectDirs,
+    workstream: &Workstream,
+) -> WfResult<Option<String>> {
     if workstream.meta.after.is_empty() {
         return Ok(None);
     }
     let (all, closed) = (dirs.load_workstreams()?.0, dirs.load_closed()?.0);
-    Ok(match judge_order(&predecessors(workstream, &all, &closed)) {
+    let product = open_product(dirs).await?;
+    let named = workstream.meta.after.iter().map(String::as_str).collect();
+    let lost = find_lost(&product, all.iter().chain(&closed), &named).await?;
+    let others = Others { all: &all, closed: &closed, lost: &lost };
+    Ok(match judge_order(&predecessors(workstream, others)) {
         Some(Readiness::Waits { reason } | Readiness::NeedsPerson { reason }) => Some(reason),
         Some(Readiness::Ready | Readiness::Finished) | None => None,
     })
 }
 
-fn predecessors(
-    workstream: &Workstream,
-    all: &[Workstream],
-    closed: &[Workstream],
-) -> Vec<(String, Predecessor)> {
+fn predecessors(workstream: &Workstream, others: Others<'_>) -> Vec<(String, Predecessor)> {
+    let Others { all, closed, lost } = others;
     let predecessor = |id: &String| {
         let is_it = |other: &&Workstream| other.meta.id.as_str() == id;
         let is_done = |other: &Workstream| other.meta.status == WorkstreamStatus::Done;
         match (all.iter().find(is_it), closed.iter().rfind(is_it)) {
-            (Some(open), _) if is_done(open) => Predecessor::Merged,
-            (Some(_), _) => Predecessor::Open,
+            (Some(open), _) if !is_done(open) => Predecessor::Open,
+            (Some(it), _) | (None, Some(it)) if is_done(it) && lost.contains(id) => {
+                Predecessor::Lost
+            }
+            (Some(_), _) => Predecessor::Merged,
             (None, Some(closed)) if is_done(closed) => Predecessor::Merged,
             (None, _) => Predecessor::Gone,
         }
@@ -161,13 +182,9 @@ fn predecessors(
     workstream.meta.after.iter().map(|id| (id.clone(), predecessor(id))).collect()
 }
 
-fn facts_of(
-    workstream: &Workstream,
-    all: &[Workstream],
-    closed: &[Workstream],
-) -> WfResult<ScheduleFacts> {
+fn facts_of(workstream: &Workstream, others: Others<'_>) -> WfResult<ScheduleFacts> {
     let meta = &workstream.meta;
-    let lower = all.iter().find(|other| {
+    let lower = others.all.iter().find(|other| {
         other.meta.branch == meta.base_branch && other.meta.status != WorkstreamStatus::Done
     });
     let mut paths = meta.expected_paths.clone();
@@ -178,7 +195,7 @@ fn facts_of(
         status: meta.status,
         plan: plan_facts(workstream),
         questions: blocking_questions(&workstream.dir)?,
-        after: predecessors(workstream, all, closed),
+        after: predecessors(workstream, others),
         lower: lower.map(|lower| {
             let is_done = matches!(plan_facts(lower), PlanFacts::Left(0));
             let plan = if is_done { LowerPlan::Done } else { LowerPlan::Unfinished };
@@ -285,7 +302,7 @@ async fn run_wf(
     };
     let output = run(&spec, &limits, cancel).await.or_exit(WfExit::General)?;
     let CommandExit::Exited(code) = output.exit else {
-        let message = format!("wf {} was ended: {:?}", words.join(" "), output.exit);
+        let message = format!("wf {} was killed; run it again to go on", words.join(" "));
         return Ok((WfExit::General, message));
     };
     let exit = WfExit::ALL.iter().find(|exit| i32::from(exit.code()) == code).copied();
@@ -298,8 +315,12 @@ async fn run_wf(
     Ok((exit, error.or(result).unwrap_or_default().to_owned()))
 }
 
-fn report(dirs: &ProjectDirs, ran: &BTreeMap<String, RunEnd>) -> WfResult<Vec<WorkstreamReport>> {
-    let mut facts = observe(dirs)?;
+async fn report(
+    dirs: &ProjectDirs,
+    product: &WorktreeRepo,
+    ran: &BTreeMap<String, RunEnd>,
+) -> WfResult<Vec<WorkstreamReport>> {
+    let mut facts = observe(dirs, product).await?;
     facts.sort_by(|one, other| one.id.cmp(&other.id));
     let mut reports = Vec::new();
     for facts in facts {

@@ -34,12 +34,12 @@ impl StageContext<'_> {
         if setup.command.is_empty() {
             return Ok(());
         }
-        let locks: Vec<_> = setup
-            .lock_files
-            .iter()
-            .map(|path| (path.clone(), fs::read(meta.worktree.join(path)).ok()))
-            .collect();
-        let digest = digest_setup(setup, "host", &locks);
+        let read = |path: String| {
+            let content = fs::read(meta.worktree.join(&path)).ok();
+            (path, content)
+        };
+        let inputs: Vec<_> = setup.inputs().into_iter().map(read).collect();
+        let digest = digest_setup(setup, "host", &inputs);
         let inside = setup.keep.iter().filter(|path| !path.starts_with('~'));
         let is_there = inside
             .filter_map(|path| find_beneath(&meta.worktree, path))

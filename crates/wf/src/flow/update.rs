@@ -11,6 +11,7 @@ use serde::Serialize;
 use shell::Ui;
 
 use super::agent_merge::{MergeAgent, NoMerge, OpenMerge, conclude};
+use super::base::check_rewritten;
 use super::forward::{fast_forward, mend_forward};
 use super::merge::refuse_dirty;
 use super::product::{check_worktree, identity};
@@ -103,6 +104,8 @@ async fn observe_sides(
 ) -> WfResult<[Sha; 2]> {
     let meta = &workstream.meta;
     check_worktree(dirs, product, workstream).await?.or_exit(WfExit::Implement)?;
+    let stands = check_rewritten(dirs, product, workstream).await?;
+    stands.map_err(|message| Failure::new(WfExit::Implement, message))?;
     mend_forward(dirs, product, &meta.id).await?;
     refuse_dirty(product, &meta.worktree, "the worktree").await?;
     let lost = |name: &str| Failure::new(WfExit::Implement, format!("there is no branch {name}"));

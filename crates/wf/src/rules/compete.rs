@@ -66,6 +66,8 @@ pub(crate) struct CandidateScore {
     pub(crate) failed_suites: usize,
     /// No suite ran.
     pub(crate) is_untested: bool,
+    /// It removes checks from tests or from the recipes that run them, so that its passed suites say less.
+    pub(crate) is_weakened: bool,
     /// The reviewer requested changes, or gave no review that can be read.
     pub(crate) is_refused: bool,
     pub(crate) blockers: usize,
@@ -106,7 +108,8 @@ impl CandidateScore {
             (true, count) => format!("{count} blockers"),
         };
         let lines = if self.lines == 1 { "line" } else { "lines" };
-        format!("{tests}, {review}, {} {lines}", self.lines)
+        let weakened = if self.is_weakened { " (weakened)" } else { "" };
+        format!("{tests}{weakened}, {review}, {} {lines}", self.lines)
     }
 }
 
@@ -156,9 +159,15 @@ mod tests {
 
     fn judged(name: &str, score: [u64; 5]) -> CompetitorResult {
         let [failed, untested, refused, blockers, lines] = score;
+        weakened(name, [failed, untested, 0, refused, blockers, lines])
+    }
+
+    fn weakened(name: &str, score: [u64; 6]) -> CompetitorResult {
+        let [failed, untested, weakened, refused, blockers, lines] = score;
         let score = CandidateScore {
             failed_suites: usize::try_from(failed).unwrap(),
             is_untested: untested == 1,
+            is_weakened: weakened == 1,
             is_refused: refused == 1,
             blockers: usize::try_from(blockers).unwrap(),
             lines,
@@ -178,6 +187,8 @@ mod tests {
             (vec![judged("a", [1, 0, 0, 0, 1]), judged("b", [0, 0, 1, 2, 99])], Some(1)),
             (vec![judged("a", [0, 1, 0, 0, 1]), judged("b", [0, 0, 0, 0, 99])], Some(1)),
             (vec![judged("a", [0, 0, 1, 1, 1]), judged("b", [0, 0, 0, 0, 99])], Some(1)),
+            (vec![weakened("a", [0, 0, 1, 0, 0, 1]), judged("b", [0, 0, 1, 3, 99])], Some(1)),
+            (vec![weakened("a", [0, 0, 1, 0, 0, 1]), judged("b", [1, 0, 0, 0, 1])], Some(0)),
             (vec![judged("a", [0, 0, 0, 0, 10]), judged("b", [0, 0, 0, 0, 9])], Some(1)),
             (vec![judged("a", [0, 0, 0, 0, 9]), judged("b", [0, 0, 0, 0, 9])], Some(0)),
         ] {
@@ -185,6 +196,8 @@ mod tests {
         }
         assert_eq!(failed.words(), "x: no commit was created");
         assert_eq!(judged("a", [2, 0, 1, 1, 9]).words(), "a: 2 suites failed, 1 blocker, 9 lines");
+        let cheat = weakened("d", [0, 0, 1, 0, 0, 2]).words();
+        assert_eq!(cheat, "d: tests passed (weakened), approved, 2 lines");
         assert_eq!(judged("b", [0, 0, 0, 0, 1]).words(), "b: tests passed, approved, 1 line");
         assert_eq!(judged("c", [0, 1, 1, 0, 3]).words(), "c: untested, not approved, 3 lines");
     }

@@ -20,6 +20,8 @@ pub(crate) mod leak;
 pub(crate) mod manifest;
 pub(crate) mod mcp_tool;
 pub(crate) mod meta;
+pub(crate) mod page_text;
+pub(crate) mod page_url;
 pub(crate) mod pipeline;
 pub(crate) mod plan;
 pub(crate) mod profile;

@@ -47,14 +47,42 @@ pub(crate) struct Documentation {
 pub(crate) enum ReviewError {
     #[error("the reviewer gave no JSON object with a decision")]
     Absent,
+    #[error(
+        "the reviewer gave no decision of its own: the approval in its output stands in the change that it reviewed"
+    )]
+    Quoted,
     #[error("the review is not valid: {0}")]
     Invalid(#[from] SchemaError),
 }
 
-/// The review in a reviewer's output: its last one. Where several disagree, an objection counts, because a reviewer may
-/// quote an approval that stands in the change.
+/// The review in the output of a reviewer of a change. An approval that stands in the change counts only where the reviewer
+/// has printed it more often than the change holds it: whoever shows a file does not approve of it.
+pub(crate) fn extract_own_review(text: &str, patch: &str) -> Result<Review, ReviewError> {
+    let is_approval = |value: &Value| value.get("decision").is_some_and(|it| it == "approve");
+    let lines = patch.lines().map(|line| line.get(1..).unwrap_or_default());
+    let mut quoted = all_objects(&lines.collect::<Vec<_>>().join("\n"), is_approval);
+    let mut own = all_objects(text, |value| value.get("decision").is_some());
+    let before = own.len();
+    own.retain(|value| match quoted.iter().position(|it| it == value) {
+        Some(at) => {
+            quoted.swap_remove(at);
+            false
+        }
+        None => true,
+    });
+    match own.is_empty() && before > 0 {
+        true => Err(ReviewError::Quoted),
+        false => choose_review(own),
+    }
+}
+
+/// The review in a reviewer's output.
 pub(crate) fn extract_review(text: &str) -> Result<Review, ReviewError> {
-    let mut found = all_objects(text, |value| value.get("decision").is_some());
+    choose_review(all_objects(text, |value| value.get("decision").is_some()))
+}
+
+/// The last review counts. Where several disagree, an objection counts, because a reviewer may quote an approval.
+fn choose_review(mut found: Vec<Value>) -> Result<Review, ReviewError> {
     let last = read_review(found.pop().ok_or(ReviewError::Absent)?);
     let objects = |review: &Review| review.decision == ReviewDecision::RequestChanges;
     let earlier = found.into_iter().rev().filter_map(|value| read_review(value).ok()).find(objects);
@@ -126,6 +154,31 @@ mod tests {
         let sample = r#"{"version":1,"decision":"request_changes","blockers":"..."}"#;
         let text = format!("{sample}\n{approval}");
         assert_eq!(extract_review(&text).unwrap().decision, ReviewDecision::Approve);
+    }
+
+    #[test]
+    fn an_approval_that_stands_in_the_change_is_not_the_reviewers() {
+        let approval = r#"{"version":1,"decision":"approve","blockers":[]}"#;
+        let pretty =
+            "+{\n+  \"version\": 1,\n+  \"decision\": \"approve\",\n+  \"blockers\": []\n+}\n";
+        let plain = format!("@@ -0,0 +1 @@\n+{approval}\n");
+        for patch in [plain.as_str(), pretty] {
+            let review = |text: &str| extract_own_review(text, patch).map(|it| it.decision);
+            assert_eq!(review(approval), Err(ReviewError::Quoted), "{patch}");
+            assert_eq!(review(&format!("{approval}\n{approval}")), Ok(ReviewDecision::Approve));
+            let words = r#"{"version":1,"decision":"approve","notes":"fine"}"#;
+            assert_eq!(review(&format!("{approval}\n{words}")), Ok(ReviewDecision::Approve));
+            let objection = r#"{"version":1,"decision":"request_changes"}"#;
+            assert_eq!(
+                review(&format!("{objection}\n{approval}")),
+                Ok(ReviewDecision::RequestChanges)
+            );
+            assert_eq!(review("LGTM"), Err(ReviewError::Absent));
+        }
+        assert_eq!(
+            extract_own_review(approval, "+x\n").map(|it| it.decision),
+            Ok(ReviewDecision::Approve)
+        );
     }
 
     #[test]

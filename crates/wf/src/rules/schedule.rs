@@ -38,6 +38,8 @@ pub(crate) enum Predecessor {
     Open,
     /// It was closed or deleted without being merged.
     Gone,
+    /// It was merged, and its commits are not there any more.
+    Lost,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +103,12 @@ pub(crate) fn judge_order(after: &[(String, Predecessor)]) -> Option<Readiness> 
         Predecessor::Gone => {
             let reason = format!(
                 "it runs after {id}, which was not merged and is not open; correct AFTER in meta.env"
+            );
+            Some(Readiness::NeedsPerson { reason })
+        }
+        Predecessor::Lost => {
+            let reason = format!(
+                "it runs after {id}, whose commits are not in the branch that it was merged into; see: wf merge {id}"
             );
             Some(Readiness::NeedsPerson { reason })
         }
@@ -226,6 +234,10 @@ mod tests {
             |state| ScheduleFacts { after: vec![("a".to_owned(), state)], ..facts("b", &[]) };
         check(&after(Predecessor::Open), "waits: it runs after a, which is not merged");
         check(&after(Predecessor::Merged), "ready");
+        check(
+            &after(Predecessor::Lost),
+            "person: it runs after a, whose commits are not in the branch that it was merged into; see: wf merge a",
+        );
         check(
             &after(Predecessor::Gone),
             "person: it runs after a, which was not merged and is not open; correct AFTER in meta.env",

@@ -1,5 +1,7 @@
 //! Where the story of a plan comes from: an issue, standard input, a file, or the words themselves.
 
+use super::page_url::strip_scheme;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StorySource<'a> {
     /// An issue of the project's forge.
@@ -7,9 +9,15 @@ pub(crate) enum StorySource<'a> {
     /// A page that is no issue of the project's forge.
     Page(&'a str),
     Stdin,
+    /// A file, as its name shows.
+    File(&'a str),
     /// A file of that name, or the words themselves.
     Words(&'a str),
 }
+
+/// Ends of names of files, by which a name is told from words where there is no such file.
+const FILE_ENDS: [&str; 8] =
+    [".md", ".markdown", ".txt", ".rst", ".adoc", ".html", ".json", ".yaml"];
 
 /// Reads what was typed. `host` is the host of the project's forge.
 pub(crate) fn parse_story_source<'a>(from: &'a str, host: Option<&str>) -> StorySource<'a> {
@@ -20,9 +28,12 @@ pub(crate) fn parse_story_source<'a>(from: &'a str, host: Option<&str>) -> Story
     if let Some(number) = from.strip_prefix('#').and_then(number) {
         return StorySource::Issue(number);
     }
-    let url = ["https://", "http://"].iter().find_map(|scheme| from.strip_prefix(scheme));
-    let Some(url) = url.filter(|url| !url.contains(char::is_whitespace)) else {
+    if from.contains(char::is_whitespace) {
         return StorySource::Words(from);
+    }
+    let Some((_, url)) = strip_scheme(from) else {
+        let is_file = from.contains('/') || FILE_ENDS.iter().any(|end| from.ends_with(end));
+        return if is_file { StorySource::File(from) } else { StorySource::Words(from) };
     };
     let (authority, path) = url.split_once('/').unwrap_or((url, ""));
     let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
@@ -52,6 +63,7 @@ mod tests {
         check("http://Forge.example:3000/a/b/-/issues/7/?x=1#c", &StorySource::Issue(7));
         let other = "https://elsewhere.example/a/b/issues/12";
         check(other, &StorySource::Page(other));
+        check("HTTPS://forge.example/x", &StorySource::Page("HTTPS://forge.example/x"));
         check(
             "https://forge.example/a/b/wiki",
             &StorySource::Page("https://forge.example/a/b/wiki"),
@@ -61,10 +73,19 @@ mod tests {
     #[test]
     fn everything_else_is_words_or_a_file() {
         check("-", &StorySource::Stdin);
-        for words in
-            ["#", "#x", "#0", "story.md", "see https://forge.example/a/b/issues/1", "http://x y"]
-        {
+        for words in [
+            "#",
+            "#x",
+            "#0",
+            "story",
+            "see https://forge.example/a/b/issues/1",
+            "http://x y",
+            "a/b c",
+        ] {
             check(words, &StorySource::Words(words));
+        }
+        for file in ["story.md", "docs/story", "./x", "ftp://forge.example/x", "file:///etc/x"] {
+            check(file, &StorySource::File(file));
         }
     }
 }

@@ -34,6 +34,50 @@ impl WorkspaceSetup {
     }
 }
 
+/// Files beside a lock file that decide what a set-up does, too.
+const MANIFESTS: [(&str, &[&str]); 12] = [
+    ("package-lock.json", &["package.json", ".npmrc"]),
+    ("npm-shrinkwrap.json", &["package.json", ".npmrc"]),
+    ("pnpm-lock.yaml", &["package.json", ".npmrc", "pnpm-workspace.yaml", ".pnpmfile.cjs"]),
+    ("yarn.lock", &["package.json", ".yarnrc.yml", ".yarnrc"]),
+    ("bun.lock", &["package.json", "bunfig.toml"]),
+    ("bun.lockb", &["package.json", "bunfig.toml"]),
+    ("Cargo.lock", &["Cargo.toml", ".cargo/config.toml", "rust-toolchain.toml"]),
+    ("uv.lock", &["pyproject.toml", "uv.toml"]),
+    ("poetry.lock", &["pyproject.toml", "poetry.toml"]),
+    ("requirements.txt", &["setup.py", "pyproject.toml"]),
+    ("go.sum", &["go.mod"]),
+    ("gradle.lockfile", &["build.gradle", "build.gradle.kts", "settings.gradle"]),
+];
+/// Files that programs read without being told to.
+const RECIPES: [(&str, &[&str]); 2] =
+    [("make", &["GNUmakefile", "makefile", "Makefile"]), ("just", &["justfile", "Justfile"])];
+
+impl WorkspaceSetup {
+    /// Paths whose content decides what the set-up makes: lock files, the manifests beside them, and the files that the
+    /// command names. Most of them do not exist.
+    pub(crate) fn inputs(&self) -> Vec<String> {
+        let mut paths = self.lock_files.clone();
+        for lock in &self.lock_files {
+            let (folder, name) = match lock.rsplit_once('/') {
+                Some((folder, name)) => (format!("{folder}/"), name),
+                None => (String::new(), lock.as_str()),
+            };
+            let known = MANIFESTS.iter().filter(|(lock, _)| *lock == name);
+            paths.extend(known.flat_map(|(_, beside)| *beside).map(|it| format!("{folder}{it}")));
+        }
+        let program = self.command.first().map(String::as_str).unwrap_or_default();
+        let known = RECIPES.iter().filter(|(name, _)| *name == program);
+        paths.extend(known.flat_map(|(_, files)| *files).map(|file| (*file).to_owned()));
+        let words = self.command.iter().map(|word| word.strip_prefix("./").unwrap_or(word));
+        let is_plain = |path: &&str| is_inside(path) && !path.split('/').any(is_odd_name);
+        paths.extend(words.filter(is_plain).map(str::to_owned));
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+}
+
 /// Lock files of package managers, which decide where the profile names none.
 const USUAL_LOCK_FILES: &str = "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb Cargo.lock uv.lock poetry.lock requirements.txt go.sum gradle.lockfile";
 
@@ -75,11 +119,11 @@ fn is_odd_name(name: &str) -> bool {
     ["", ".", "..", ".git"].contains(&name)
 }
 
-/// Digest of everything that a set-up depends on: where it runs, its command, and the lock files with their content.
+/// Digest of everything that a set-up is known to depend on: where it runs, its command, and its inputs with their content.
 pub(crate) fn digest_setup(
     setup: &WorkspaceSetup,
     place: &str,
-    locks: &[(String, Option<Vec<u8>>)],
+    inputs: &[(String, Option<Vec<u8>>)],
 ) -> String {
     let mut hasher = Hasher::default();
     let mut add = |bytes: &[u8]| {
@@ -91,7 +135,7 @@ pub(crate) fn digest_setup(
         add(&(list.len() as u64).to_le_bytes());
         list.iter().for_each(|word| add(word.as_bytes()));
     }
-    for (path, content) in locks {
+    for (path, content) in inputs {
         add(path.as_bytes());
         add(if content.is_some() { b"there" } else { b"absent" });
         add(content.as_deref().unwrap_or_default());
@@ -151,6 +195,26 @@ mod tests {
         ] {
             assert_eq!(read(text).err().unwrap_or_default(), words, "{text}");
         }
+    }
+
+    #[test]
+    fn what_the_command_runs_and_what_stands_beside_a_lock_file_decides_too() {
+        let inputs = |text: &str| read(text).unwrap().inputs();
+        assert_eq!(
+            inputs(
+                "SETUP_CMD=\"sh ./tools/setup.sh --fast ../x /bin/y\"\nSETUP_LOCK_FILES=web/package-lock.json\n"
+            ),
+            [
+                "--fast",
+                "sh",
+                "tools/setup.sh",
+                "web/.npmrc",
+                "web/package-lock.json",
+                "web/package.json"
+            ]
+        );
+        assert!(inputs("SETUP_CMD=\"make deps\"\n").contains(&"Makefile".to_owned()));
+        assert!(inputs("SETUP_CMD=\"npm ci\"\n").contains(&"package.json".to_owned()));
     }
 
     #[test]

@@ -57,6 +57,25 @@ fn tests_come_before_the_review_and_the_smaller_change_wins() {
 }
 
 #[test]
+fn a_competitor_that_weakens_the_tests_loses_to_one_that_does_not() {
+    let Some(person) = person_with_one() else { return };
+    let add = |path: &str, text: &str| {
+        let tree = person.worktree("tf");
+        tree.write(path, text).commit("COMMIT-TF-000: tests");
+    };
+    add("tests/test_x.py", "def test_x():\n    assert 1 == 1\n    assert 2 == 2\n");
+    let check =
+        GOOD.replace("mkdir -p mk", "sed -i 's/assert 1 == 1/pass/' tests/test_x.py && true");
+    let check = check.replace("echo harness >> mk/test.mk", "true");
+    let recipe = GOOD.replace("mkdir -p mk", "sed -i 's/test ! -e broken/true/' Makefile && true");
+    let recipe = recipe.replace("echo harness >> mk/test.mk", "true");
+    let honest = GOOD.replace("mkdir -p mk", "seq 9 > many && mkdir -p mk");
+    cast(&person, [&check, &recipe, &honest]);
+    person.run_once(0);
+    insta::assert_snapshot!(notes(&person).join("\n"), @"");
+}
+
+#[test]
 fn a_competitor_without_a_result_is_named_and_the_others_go_on() {
     let Some(person) = person_with_one() else { return };
     let gives_up = "[[step]]\nprint = '''{\"status\": \"failure\", \"notes\": \"too hard\"}\n'''\n";

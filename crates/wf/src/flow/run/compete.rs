@@ -11,18 +11,16 @@ use model::id::Sha;
 use super::stages::{ask_reviewer, review_material, run_suites, stage_context, unsuccessful};
 use super::{RunContext, RunOptions, apply_commits};
 use crate::disk::make_dir;
-use crate::disk::run_dir::{DIFF, MANIFEST, REVIEW};
+use crate::disk::run_dir::{COMPETE_DIR, DIFF, MANIFEST, REVIEW};
 use crate::exit::{OrExit, WfExit, WfResult};
-use crate::flow::stage::{
-    COMPETE_DIR, CollectedWork, StageContext, StageRunError, WorkLocation, tidy,
-};
+use crate::flow::stage::{CollectedWork, StageContext, StageRunError, WorkLocation, tidy};
 use crate::rules::compete::{
     CandidateScore, Competitor, CompetitorOutcome, CompetitorResult, choose_best,
 };
 use crate::rules::manifest::{SuiteResult, SuiteStatus, TestManifest, Tested};
 use crate::rules::pipeline::{RunStage, StageOutcome};
 use crate::rules::reply::{AgentReply, parse_reply};
-use crate::rules::review::{ReviewDecision, extract_review};
+use crate::rules::review::{ReviewDecision, extract_own_review};
 use crate::rules::schema::render_json;
 
 /// Tests and review of the result that was kept; the stages that follow take them instead of making them again.
@@ -148,7 +146,8 @@ async fn judge(
     let material = review_material(context, &from, &tip).await?;
     write(context, &dir.join(DIFF), &material.patch)?;
     let answer = ask_reviewer(context, stage, &material).await?.ok();
-    let review = answer.as_deref().and_then(|answer| extract_review(answer).ok());
+    let patch = String::from_utf8_lossy(&material.patch);
+    let review = answer.as_deref().and_then(|answer| extract_own_review(answer, &patch).ok());
     if let Some(review) = &review {
         write(context, &dir.join(REVIEW), render_json(&review.document).as_bytes())?;
     }
@@ -156,6 +155,7 @@ async fn judge(
     let score = CandidateScore {
         failed_suites: failed,
         is_untested: manifest.tested() != Tested::Yes,
+        is_weakened: !material.weakened.is_empty(),
         is_refused: review.as_ref().is_none_or(|it| it.decision != ReviewDecision::Approve),
         blockers: review.as_ref().map_or(0, |review| review.blockers.len()),
         lines,

@@ -7,6 +7,7 @@ use super::{RunContext, RunOptions};
 use crate::disk::Workstream;
 use crate::disk::question::blocking_questions;
 use crate::exit::{OrExit, WfExit, WfResult};
+use crate::flow::base::check_rewritten;
 use crate::flow::forward::mend_forward;
 use crate::flow::gate::is_awaiting_approval;
 use crate::flow::product::{check_accepted, check_worktree, open_product, own_changes};
@@ -53,6 +54,9 @@ pub(super) async fn load(
     let base = &workstream.meta.base_sha;
     if product.user().resolve_commit(base.as_str()).await.or_exit(WfExit::General)?.is_none() {
         return failed(format!("BASE_SHA {base} does not exist in the repository"));
+    }
+    if let Err(message) = check_rewritten(&context.dirs, &product, &workstream).await? {
+        return failed(message);
     }
     let head = product.head(&workstream.meta.worktree).await.or_exit(WfExit::General)?;
     if let Err(message) = check_accepted(&product, &workstream, head.as_ref()).await? {

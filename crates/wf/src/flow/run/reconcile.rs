@@ -3,12 +3,13 @@
 //! The journal records how far the run came. If every gate had passed, the run is rolled forward: plan, status and result
 //! are completed. Otherwise it is a failed run, and its commits stay on the branch.
 
+use jiff::Timestamp;
 use model::id::Sha;
 
 use super::RunContext;
 use super::accept::accept_commit;
 use super::context::owner_of;
-use crate::disk::run_dir::{RESULT, SUMMARY, list_abandoned, remove_empty};
+use crate::disk::run_dir::{RESULT, SUMMARY, last_sign, list_abandoned, remove_empty};
 use crate::disk::{OpenRun, StateFile, WfRunDir, Workstream, list_runs, save};
 use crate::exit::{Failure, WfExit, WfResult};
 use crate::flow::stage::stop_boxes;
@@ -34,9 +35,10 @@ fn finish_abandoned(context: &mut RunContext) -> WfResult<()> {
             micro_commit: None,
             accepted: None,
         };
+        let ended = end_of(&left, Some(&run))?;
         remove_empty(&context.dirs.runs_dir(), run.stem())?;
         run.set_topic(RunTopic::None)?;
-        write_result(context, &left, &ending_of(&left), &run)?;
+        write_result(context, (&left, ended), &ending_of(&left), &run)?;
         context.notes.push(format!("closed the run {}, whose process died early", run.name()));
     }
     Ok(())
@@ -47,6 +49,7 @@ async fn finish_journalled(context: &mut RunContext) -> WfResult<()> {
     let mut workstream = Workstream::load_dir(&context.dirs.workstream_dir(&context.id))?;
     remove_empty(&context.dirs.runs_dir(), &left.stem)?;
     let mut run = find_dir(context, &left)?;
+    let ended = end_of(&left, run.as_ref())?;
     if let Some(run) = &run {
         // Boxes may outlive their run. They work on copies, so ending them loses nothing.
         let stopped = stop_boxes(&run.path())
@@ -77,7 +80,7 @@ async fn finish_journalled(context: &mut RunContext) -> WfResult<()> {
         }
     }
     if let Some(run) = run {
-        write_result(context, &left, &ending, &run)?;
+        write_result(context, (&left, ended), &ending, &run)?;
     }
     context.notes.push(format!("recovered the run {name}, whose process died in {}", left.stage));
     Ok(OpenRun::remove(&context.dirs, &context.id)?)
@@ -111,6 +114,12 @@ fn find_dir(context: &RunContext, left: &OpenRun) -> WfResult<Option<WfRunDir>> 
     Ok(renamed.map(|name| reopen(name)))
 }
 
+/// The time until which a run worked: not that of the run that found it, which may be days later.
+fn end_of(left: &OpenRun, run: Option<&WfRunDir>) -> WfResult<Timestamp> {
+    let sign = run.map(|run| last_sign(&run.path())).transpose()?.flatten();
+    Ok(sign.unwrap_or(left.started).clamp(left.started, host::clock::now().max(left.started)))
+}
+
 fn ending_of(left: &OpenRun) -> Ending {
     let stage = RunStage::from_key(&left.stage);
     let ending = match left.accepted {
@@ -126,11 +135,11 @@ fn ending_of(left: &OpenRun) -> Ending {
 
 fn write_result(
     context: &RunContext,
-    left: &OpenRun,
+    (left, ended): (&OpenRun, Timestamp),
     ending: &Ending,
     run: &WfRunDir,
 ) -> WfResult<()> {
-    let (project, times) = (&context.dirs.project.name, [left.started, host::clock::now()]);
+    let (project, times) = (&context.dirs.project.name, [left.started, ended]);
     let mut result = RunResult {
         microcommit: left.micro_commit.clone(),
         commit_sha: left.accepted.as_ref().map(Sha::to_string),

@@ -11,7 +11,7 @@ use super::{RunContext, RunOptions, apply_commits, history};
 use crate::disk::question;
 use crate::disk::run_dir::{DIFF, IMPLEMENT_LOG, MANIFEST, REVIEW};
 use crate::exit::{OrExit, WfExit, WfResult};
-use crate::flow::stage::{CollectedWork, StageContext, StageResult, StageRunError};
+use crate::flow::stage::{CollectedWork, SetupUse, StageContext, StageResult, StageRunError};
 use crate::flow::suite::{run_build, run_suite};
 use crate::rules::clarification::{AnswerOption, NewQuestion, Urgency};
 use crate::rules::manifest::{SuiteResult, TestManifest, Tested};
@@ -21,7 +21,7 @@ use crate::rules::prompt::{ImplementTask, render_implement, render_review};
 use crate::rules::protected::find_weakened;
 use crate::rules::recipe::{find_weakened_recipes, has_recipes};
 use crate::rules::reply::{AgentReply, parse_reply};
-use crate::rules::review::{ReviewDecision, extract_review};
+use crate::rules::review::{ReviewDecision, extract_own_review};
 use crate::rules::schema::render_json;
 use crate::rules::status::WorkstreamStatus;
 
@@ -130,6 +130,7 @@ pub(super) fn stage_context<'a>(
         cancel: options.cancel,
         log: &context.git_log,
         redactor: &context.redactor,
+        setup: SetupUse::Kept,
     })
 }
 
@@ -287,7 +288,7 @@ pub(crate) async fn weakened_recipes(
 pub(super) struct ReviewMaterial {
     pub(super) patch: Vec<u8>,
     is_cut: bool,
-    weakened: Vec<String>,
+    pub(super) weakened: Vec<String>,
 }
 
 pub(super) async fn review_material(
@@ -339,12 +340,15 @@ pub(super) async fn review(
         Ok(answer) => answer,
         Err(error) => return Ok(unsuccessful(RunStage::Review, error)),
     };
-    let review = match extract_review(&answer) {
+    let review = match extract_own_review(&answer, &String::from_utf8_lossy(&material.patch)) {
         Ok(review) => review,
         Err(error) => return Ok(StageOutcome::failed(RunStage::Review, error.to_string())),
     };
     context.save(REVIEW, render_json(&review.document).as_bytes())?;
-    context.notes.extend(review.warning());
+    if let Some(warning) = review.warning() {
+        options.runner.ui.warn(&warning);
+        context.notes.push(warning);
+    }
     let demands = review.demands();
     let decision = review.decision;
     context.review = Some(review);

@@ -1,6 +1,6 @@
 //! Cleanup after a run: ends boxes that outlived it, and removes copies that hold no work.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use engine::box_dir::BoxDir;
 use engine::launch::{self, BoxStatus};
@@ -9,7 +9,8 @@ use host::file::remove_tree_safely;
 use super::StageResult;
 use super::runner::{BOX_STATE, IMPORT_REPO, REVIEW_WORKSPACE, TEST_WORKSPACE, WORKSPACE};
 use super::setup::SETUP_WORKSPACE;
-use crate::disk::{DiskResult, names_in};
+use crate::disk::DiskResult;
+use crate::disk::run_dir::{list_boxes, with_competitors};
 
 /// Folders that hold an agent's work until it is on the branch.
 const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
@@ -17,30 +18,17 @@ const AGENTS_OWN: [&str; 2] = [WORKSPACE, IMPORT_REPO];
 /// Ends every active box of a run, containers of killed shims included. Returns the number of active boxes.
 pub(crate) async fn stop_boxes(run_dir: &Path) -> StageResult<usize> {
     let mut stopped = 0;
-    for folder in with_competitors(run_dir)? {
-        let boxes = folder.join("boxes");
-        for name in names_in(&boxes)? {
-            let box_dir = BoxDir::new(boxes.join(name));
-            match launch::box_status(&box_dir)? {
-                BoxStatus::Running | BoxStatus::Orphaned => {
-                    launch::end(&box_dir).await?;
-                    stopped += 1;
-                }
-                BoxStatus::NeverStarted | BoxStatus::Ended(_) => {}
+    for folder in list_boxes(run_dir)? {
+        let box_dir = BoxDir::new(folder);
+        match launch::box_status(&box_dir)? {
+            BoxStatus::Running | BoxStatus::Orphaned => {
+                launch::end(&box_dir).await?;
+                stopped += 1;
             }
+            BoxStatus::NeverStarted | BoxStatus::Ended(_) => {}
         }
     }
     Ok(stopped)
-}
-
-/// Folder of the competitors of a run.
-pub(crate) const COMPETE_DIR: &str = "compete";
-
-/// A run's directory, and those of its competitors.
-fn with_competitors(run_dir: &Path) -> DiskResult<Vec<PathBuf>> {
-    let above = run_dir.join(COMPETE_DIR);
-    let names = names_in(&above)?.into_iter();
-    Ok(std::iter::once(run_dir.to_path_buf()).chain(names.map(|name| above.join(name))).collect())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,15 +57,14 @@ pub(crate) fn tidy(run_dir: &Path, work: WorkLocation) {
     if work == WorkLocation::OnBranch {
         folders.extend(AGENTS_OWN);
     }
+    for box_dir in list_boxes(run_dir).unwrap_or_default() {
+        BoxDir::new(box_dir).slim().ok();
+    }
     for run_dir in with_competitors(run_dir).unwrap_or_default() {
         for path in folders.iter().map(|folder| run_dir.join(folder)) {
             if path.exists() {
                 remove_tree_safely(&path).ok();
             }
-        }
-        let boxes = run_dir.join("boxes");
-        for name in names_in(&boxes).unwrap_or_default() {
-            BoxDir::new(boxes.join(name)).slim().ok();
         }
     }
 }

@@ -27,8 +27,9 @@ use model::id::Sha;
 use model::redact::Redactor;
 use model::verdict::Ended;
 
-pub(crate) use cleanup::{COMPETE_DIR, WorkLocation, has_copy, remove_copy, stop_boxes, tidy};
+pub(crate) use cleanup::{WorkLocation, has_copy, remove_copy, stop_boxes, tidy};
 pub(crate) use collect::CollectedWork;
+pub(crate) use resolve_agent::permitted_addresses;
 pub(crate) use run_alone::run_alone;
 pub(crate) use runner::StageRunner;
 
@@ -48,6 +49,15 @@ pub(crate) struct StageContext<'a> {
     /// Log of every command.
     pub(crate) log: &'a GitLog,
     pub(crate) redactor: &'a Redactor,
+    pub(crate) setup: SetupUse,
+}
+
+/// Use of a kept set-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetupUse {
+    Kept,
+    /// The set-up runs in the stage's own workspace.
+    Anew,
 }
 
 /// Reason why a stage did not run to its end. It is no [`Error`] itself, so that every error converts into a failure.

@@ -1,5 +1,7 @@
 //! Resolves the agents of the profile, so that mistakes are found before anything runs.
 
+use std::net::SocketAddr;
+
 use agent::{ModelUse, Provider, RequiredSetting};
 use egress::model_route::Caps;
 use egress::{EgressPolicy, EgressProfile};
@@ -84,6 +86,13 @@ fn agent_policy(provider: Provider, profile: &Profile) -> StageResult<Option<Egr
         "none" => EgressProfile::ModelOnly,
         other => other.parse().map_err(StageRunError::config)?,
     };
+    let private = permitted_addresses(profile)?;
+    let policy = egress_policy(egress, &profile.agent_allow, &private);
+    Ok(Some(policy.map_err(StageRunError::config)?))
+}
+
+/// Addresses of the user's own network that may be reached.
+pub(crate) fn permitted_addresses(profile: &Profile) -> StageResult<Vec<SocketAddr>> {
     let parse = |address: &String| {
         address.parse().map_err(|_unreadable: std::net::AddrParseError| {
             StageRunError::Config(format!(
@@ -91,9 +100,7 @@ fn agent_policy(provider: Provider, profile: &Profile) -> StageResult<Option<Egr
             ))
         })
     };
-    let private = profile.permit_private.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    let policy = egress_policy(egress, &profile.agent_allow, &private);
-    Ok(Some(policy.map_err(StageRunError::config)?))
+    profile.permit_private.iter().map(parse).collect()
 }
 
 pub(super) fn test_policy(profile: &Profile) -> StageResult<Option<EgressPolicy>> {

@@ -8,7 +8,7 @@ use model::redact::Redactor;
 use run_store::commands_log::CommandsLog;
 use shell::Ui;
 
-use super::{StageContext, StageRunner, WorkLocation, tidy};
+use super::{SetupUse, StageContext, StageRunner, WorkLocation, tidy};
 use crate::disk::{ProjectDirs, WfRunDir, Workstream, load_secrets};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::profile::Profile;
@@ -45,6 +45,7 @@ pub(crate) async fn run_alone<T>(
         cancel: &cancel,
         log: &log,
         redactor: &redactor,
+        setup: SetupUse::Kept,
     };
     let result = stage(context).await;
     tidy(&run_dir, WorkLocation::Unknown);

@@ -19,6 +19,7 @@ use shell::config::Config;
 use tokio::sync::OnceCell;
 
 use super::{StageContext, StageResult, StageRunError};
+use crate::disk::run_dir::BOXES_DIR;
 use crate::disk::{ProjectDirs, load_secrets};
 use crate::exit::{OrExit, WfExit, WfResult};
 use crate::rules::profile::Profile;
@@ -109,7 +110,7 @@ impl StageContext<'_> {
         Ok(BoxLayout {
             run: self.box_run()?,
             name: BoxName::parse(name)?,
-            box_dir: self.run_dir.join("boxes").join(name),
+            box_dir: self.run_dir.join(BOXES_DIR).join(name),
             root: self.runner.backend(self.profile).await?.root,
             workspace: self.run_dir.join(folder),
             access,

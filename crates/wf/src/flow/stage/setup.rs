@@ -1,8 +1,10 @@
 //! Set-up of a workspace before an agent works or tests run in it: ignored files that it needs, and the profile's
 //! `SETUP_CMD`, whose folders are kept by the lock files.
 //!
-//! A set-up is kept only from an accepted commit. One that a micro-commit changed runs in its own workspace and nothing
-//! of it is kept, so that a micro-commit that is not accepted leaves nothing for later ones.
+//! A set-up that all workstreams share is made from a commit of the default branch. One that the accepted commits of a
+//! workstream changed is kept for that workstream alone. One that a micro-commit changed runs in its own workspace and
+//! nothing of it is kept, so that a micro-commit that is not accepted leaves nothing for later ones. Before a merge the
+//! set-up runs anew: it may depend on more files than are known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +18,16 @@ use model::verdict::Ended;
 use sandbox::spec::{BoxUser, ProgramMount};
 
 use super::resolve_agent::policy_of;
-use super::{StageContext, StageResult, StageRunError};
+use super::{SetupUse, StageContext, StageResult, StageRunError};
 use crate::disk::{ProjectDirs, make_dir};
-use crate::flow::include::{IncludedFiles, find_beneath};
+use crate::flow::include::{IncludedFiles, check_linked, find_beneath};
 use crate::rules::profile::TestIn;
 use crate::rules::workspace_setup::{WorkspaceSetup, digest_setup};
 
 /// The copy of the accepted commit in which a set-up is made.
 pub(super) const SETUP_WORKSPACE: &str = "setup-workspace";
+/// Name of a set-up that all workstreams share; no workstream has it.
+const SHARED: &str = "*";
 /// Largest lock file that is read.
 const LOCK_CAP: usize = 64 << 20;
 /// Folder of a kept set-up for parts of the box's home.
@@ -45,17 +49,18 @@ impl StageContext<'_> {
     /// Folders of the user's checkout that boxes see at their place in the workspace, read-only.
     pub(super) fn linked_mounts(&self) -> Vec<ProgramMount> {
         let repo = &self.runner.dirs.project.repo;
-        let links = self.profile.setup.link.iter().filter(|path| !self.is_forbidden(path));
-        let mounts = links.map(|path| ProgramMount {
-            host: repo.join(path),
-            inside: format!("/workspace/{path}"),
-        });
-        mounts.filter(|mount| mount.host.exists()).collect()
-    }
-
-    fn is_forbidden(&self, path: &str) -> bool {
-        let forbidden = &self.profile.forbidden_paths;
-        forbidden.iter().any(|rule| crate::rules::conflict::contains(rule, path.as_bytes()))
+        let mut mounts = Vec::new();
+        for path in self.profile.setup.link.iter().filter(|path| repo.join(path).exists()) {
+            match check_linked(repo, path, self.redactor, &self.profile.forbidden_paths) {
+                Ok(note) => {
+                    note.into_iter().for_each(|note| self.runner.note(note));
+                    let inside = format!("/workspace/{path}");
+                    mounts.push(ProgramMount { host: repo.join(path), inside });
+                }
+                Err(why) => self.runner.note(format!("{path} is not in the box: {why}")),
+            }
+        }
+        mounts
     }
 
     async fn include_files(&self, workspace: &Path) -> StageResult<()> {
@@ -85,20 +90,46 @@ impl StageContext<'_> {
         if !setup.is_kept() {
             return self.run_setup(folder, state).await;
         }
-        let wanted = self.setup_digest(self.head).await?;
-        let kept = self.runner.dirs.setup_dir(&wanted);
-        if !kept.exists() {
-            let accepted = self.accepted();
-            if self.setup_digest(&accepted).await? != wanted {
+        if self.setup == SetupUse::Anew {
+            return self.run_setup(folder, state).await;
+        }
+        let wanted = self.setup_digest(self.head, SHARED).await?;
+        let id = self.workstream.meta.id.as_str();
+        let own = self.setup_digest(self.head, id).await?;
+        let [shared, own_kept] = [&wanted, &own].map(|digest| self.runner.dirs.setup_dir(digest));
+        let common = self.common_commit().await?;
+        let is_common = match &common {
+            Some(common) => self.setup_digest(common, SHARED).await? == wanted,
+            None => false,
+        };
+        let accepted = self.accepted();
+        let kept = match common.filter(|_| is_common) {
+            Some(common) => {
+                self.keep_setup(&common, &wanted, &shared).await?;
+                shared
+            }
+            None if self.setup_digest(&accepted, id).await? == own => {
+                self.keep_setup(&accepted, &own, &own_kept).await?;
+                own_kept
+            }
+            None => {
                 self.runner.note(format!(
-                    "set-up: {} ran again, because this micro-commit changes its lock files",
+                    "set-up: {} ran again, because what it depends on is changed and not accepted yet",
                     setup.command.join(" ")
                 ));
                 return self.run_setup(folder, state).await;
             }
-            self.keep_setup(&accepted, &wanted, &kept).await?;
-        }
+        };
         self.restore_setup(&kept, &workspace, state).await
+    }
+
+    /// The last commit that the branch shares with the default branch.
+    async fn common_commit(&self) -> StageResult<Option<Sha>> {
+        let branch = &self.runner.dirs.project.default_branch;
+        match self.product.branch_tip(branch).await? {
+            Some(tip) => Ok(self.product.merge_base(self.head, &tip).await?),
+            None => Ok(None),
+        }
     }
 
     /// The commit that everything new is compared with: the last accepted one, or the base.
@@ -107,19 +138,24 @@ impl StageContext<'_> {
         meta.last_commit_sha.clone().unwrap_or_else(|| meta.base_sha.clone())
     }
 
-    async fn setup_digest(&self, commit: &Sha) -> StageResult<String> {
+    /// Digest of the set-up of a commit, for everybody or for one workstream.
+    async fn setup_digest(&self, commit: &Sha, whose: &str) -> StageResult<String> {
         let setup = &self.profile.setup;
-        let mut locks = Vec::new();
-        for path in &setup.lock_files {
-            let blob = self.product.user().read_blob(commit, path, LOCK_CAP).await?;
-            locks.push((path.clone(), blob.map(|blob| blob.bytes)));
+        let mut inputs = Vec::new();
+        for path in setup.inputs() {
+            let blob = self.product.user().read_blob(commit, &path, LOCK_CAP).await?;
+            inputs.push((path, blob.map(|blob| blob.bytes)));
         }
-        Ok(digest_setup(setup, &self.box_place().await?, &locks))
+        let place = format!("{whose} {}", self.box_place().await?);
+        Ok(digest_setup(setup, &place, &inputs))
     }
 
-    /// Makes the set-up in a copy of the accepted commit and moves its folders to the place where they are kept. Another
-    /// run that needs the same waits.
+    /// Makes the set-up in a copy of the commit and moves its folders to the place where they are kept, unless they are
+    /// there. Another run that needs the same waits.
     async fn keep_setup(&self, accepted: &Sha, digest: &str, kept: &Path) -> StageResult<()> {
+        if kept.exists() {
+            return Ok(());
+        }
         let dirs = &self.runner.dirs;
         make_dir(&dirs.locks_dir())?;
         let lock = dirs.locks_dir().join(format!("setup.{}.lock", &digest[..16]));
