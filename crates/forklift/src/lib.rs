@@ -21,7 +21,7 @@ use shell::start::{JsonOutput, Program};
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
     ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, init, log,
-    merge_plan, prune, publish, replay, resume, run, runs, show, status, trust, withdraw,
+    merge_plan, prune, publish, replay, resume, run, runs, show, status, train, trust, withdraw,
 };
 use crate::exit::{Failure, Outcome};
 
@@ -97,6 +97,7 @@ enum ForkliftCommand {
     Show(show::ShowArgs),
     Log(log::LogArgs),
     Replay(replay::ReplayArgs),
+    Train(Box<train::TrainArgs>),
     Trust(trust::TrustArgs),
     MergePlan(merge_plan::MergePlanArgs),
     Doctor(doctor::DoctorArgs),
@@ -141,6 +142,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Show(args) => show::cmd_show(ui, &args, here),
         ForkliftCommand::Log(args) => log::cmd_log(ui, &args, here),
         ForkliftCommand::Replay(args) => replay::cmd_replay(ui, &args, here),
+        ForkliftCommand::Train(args) => train::cmd_train(ui, &args, here),
         ForkliftCommand::Trust(args) => trust::cmd_trust(ui, &args, here),
         ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
         ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),

@@ -7,6 +7,8 @@ pub(crate) static MANUAL: Manual = Manual {
     files: &[
         ("FORK.md", "rules and notes of a fork, on its main branch"),
         ("~/.local/state/forklift/runs", "a folder for each run: record, logs, workspace"),
+        ("~/.local/state/forklift/trains", "branches and records of trains"),
+        ("~/.local/state/forklift/checks", "results of checks, by the tree that was checked"),
         ("~/.cache/forklift", "mirrors of forks, and what was learned from their merges"),
         ("~/.config/forklift/opencode.env", "settings of OpenCode (0600), if you keep them there"),
         ("~/.config/forklift/forge-token", "the token of the forge (0600)"),
@@ -34,7 +36,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("status", "forklift status\nforklift status --json"),
     ("changelog", "forklift changelog\nforklift changelog --target v2.0"),
     ("files", "forklift files\nforklift files --hash"),
-    ("first", "forklift first\nforklift first --json"),
+    ("first", "forklift first\nforklift first --check\nforklift first --check='make test' --prove-check"),
     (
         "prune",
         "forklift prune\nforklift prune --dry-run\nforklift prune --older-than 2w --keep 5 --yes",
@@ -47,6 +49,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("show", "forklift show\nforklift show last --json"),
     ("log", "forklift log\nforklift log -f last"),
     ("replay", "forklift replay --last 30\nforklift replay --html merges.html"),
+    ("train", "forklift train --plan\nforklift train\nforklift train --batch 50 --stack\nforklift train --steps 1 --prove-check"),
     ("trust", "forklift trust"),
     ("merge-plan", "forklift merge-plan --git-dir .git HEAD upstream/main"),
     ("doctor", "forklift doctor\nforklift doctor --json"),

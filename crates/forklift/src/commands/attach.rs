@@ -20,6 +20,7 @@ use crate::flow::observe::find_repo;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::{ForkRun, final_status, final_verdict};
 use crate::flow::show::show_end;
+use crate::flow::train::repo_of_run;
 use crate::rules::judge::Verdict;
 
 /// Finish a run whose forklift was killed: wait for its box, import, verify, publish
@@ -56,6 +57,7 @@ pub(crate) fn cmd_attach(ui: &Ui, args: &AttachArgs, here: Option<&Path>) -> Out
         let cancel = cancel_on_signals().or_machine()?;
         let repo = find_repo(&meta.fork.path).await?;
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, DEFAULT_WAIT_SECS).await?;
+        let repo = repo_of_run(&meta, repo).await?;
         let mut run = ForkRun::open(ui, &places, dir, repo, cancel)?;
         run.accept(&args.accept);
         let settings = &mut run.run.record.settings;

@@ -11,6 +11,7 @@ use serde_json::json;
 use shell::Ui;
 
 use super::changelog::show_conflicts;
+use super::first_check::{CheckArgs, first_by_check};
 use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
@@ -18,7 +19,7 @@ use crate::flow::preview::Preview;
 use crate::rules::search::{Search, SearchMethod};
 use crate::rules::words::counted;
 
-/// Find the first commit of upstream's that conflicts with the fork
+/// Find the first commit of upstream's that conflicts with the fork, or that breaks its check
 ///
 /// Commits are tried along first parents, oldest first, by merging each into the fork in memory. Nothing conflicts if
 /// the target itself does not.
@@ -26,6 +27,8 @@ use crate::rules::words::counted;
 pub(crate) struct FirstArgs {
     #[command(flatten)]
     look: LookArgs,
+    #[command(flatten)]
+    check: CheckArgs,
 }
 
 /// Finds the commit. The target is tried first: a conflict that upstream has removed since then does not matter.
@@ -34,6 +37,9 @@ pub(crate) fn cmd_first(ui: &Ui, args: &FirstArgs, directory: Option<&Path>) -> 
     block_on_stoppable(async {
         let preview = Preview::make(ui, &args.look, directory, &places).await?;
         let pins = &preview.seen.pins;
+        if args.check.is_wanted() {
+            return first_by_check(ui, &args.check, &preview, &places).await;
+        }
         let parted = preview.repo.merge_base(&pins.base, &pins.upstream).await;
         parted.or_machine()?.ok_or_else(|| preview.unrelated())?;
         let line = preview.repo.first_parents(&pins.upstream, &pins.base).await.or_machine()?;

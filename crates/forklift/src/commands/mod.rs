@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod first;
+mod first_check;
 mod history;
 pub(crate) mod image;
 pub(crate) mod init;
@@ -24,6 +25,9 @@ pub(crate) mod run_name;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod train;
+mod train_check;
+mod train_run;
 pub(crate) mod trust;
 pub(crate) mod withdraw;
 

@@ -19,6 +19,7 @@ use crate::flow::publish_run::{create_publish_run, is_published, refuse_unpublis
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::{ForkRun, final_verdict};
 use crate::flow::show::show_end;
+use crate::flow::train::repo_of_run;
 use crate::rules::publish_mode::PublishMode;
 
 /// Publish the verified commit of a run that could not be published, without an agent
@@ -64,6 +65,7 @@ pub(super) fn publish_closed(
         let cancel = cancel_on_signals().or_machine()?;
         let repo = find_repo(&earlier.meta.fork.path).await?;
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, DEFAULT_WAIT_SECS).await?;
+        let repo = repo_of_run(&earlier.meta, repo).await?;
         let later = published_by(&places.runs, earlier.dir.id())?;
         let last = later.as_ref().unwrap_or(earlier);
         if is_published(&repo, &last.meta).await {

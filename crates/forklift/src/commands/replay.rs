@@ -60,7 +60,7 @@ pub(crate) fn cmd_replay(ui: &Ui, args: &ReplayArgs, directory: Option<&Path>) -
 }
 
 /// Fails if no file can be made in the folder of this one.
-fn check_writable(file: &Path) -> Result<(), Failure> {
+pub(super) fn check_writable(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let why = match tempfile::NamedTempFile::new_in(folder) {

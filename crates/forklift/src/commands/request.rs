@@ -48,6 +48,18 @@ impl RequestedAgent {
         }
     }
 
+    /// Network access of commands that run in boxes without the agent.
+    pub(crate) fn command_policy(&self, args: &RunArgs) -> Result<Option<EgressPolicy>, Failure> {
+        match self {
+            Self::Undecided(policy) => Ok(policy.clone()),
+            Self::Resolved(agent) => {
+                let is_scripted = agent.provider() == Provider::Scripted;
+                let has_none = is_scripted && args.egress.is_none();
+                if has_none { Ok(None) } else { policy(args).map(Some) }
+            }
+        }
+    }
+
     pub(crate) fn plan(&self, task: AgentTask<'_>) -> Result<AgentPlan, Failure> {
         match self {
             Self::Resolved(agent) => agent.plan(task).or_usage(),

@@ -69,6 +69,10 @@ pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs, here: Option<&Path>) -> Outco
     let resume = &args.earlier;
     let places = ForkliftDirs::from_env()?;
     let dir = resume.run.find(&places, here)?;
+    if ForkRunRecord::load(&dir).or_machine()?.train.is_some() {
+        let message = format!("{} is a step of a train; go on with: forklift train", dir.id());
+        return Err(Failure::usage(message));
+    }
     let mut run_args = RunArgs { again: true, ..run_args(&dir, resume)? };
     run_args.allow_unrelated |= args.allow_unrelated;
     cmd_run(ui, &run_args, &places, None)

@@ -32,6 +32,7 @@ use crate::flow::run::ForkRun;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
 use crate::rules::strategy::Strategy;
+use crate::rules::train::TrainStep;
 
 /// Runs, perhaps from where an earlier run stopped. Everything that can be wrong with the request is found before
 /// anything is started.
@@ -72,27 +73,72 @@ pub(super) async fn begin<'a>(
     cancel: Cancel,
 ) -> Result<(ForkRun<'a>, FileLock), Failure> {
     let args = &args.with_config(&places.shared);
-    let checked = async {
-        host::git::check_version().await.or_usage()?;
-        let request = RunRequest::check(ui, args, places, earlier.is_some()).await?;
-        let choice = find_backend(&request, args, places).await?;
-        Ok((request, choice))
-    };
-    let (request, choice) = unless_stopped::<_, ForkliftExit>(&cancel, checked).await?;
+    let (request, choice) = check_request(ui, args, places, earlier.is_some(), &cancel).await?;
     let repo = find_repo(&request.directory).await?;
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
-        let remotes = &args.names.remotes(&places.shared);
-        let (main_branch, target) = (args.names.main_branch.as_ref(), args.target.as_ref());
-        let (forge, cache) = (args.forge_url.as_deref(), places.cache.as_path());
-        let options = ObserveOptions { remotes, main_branch, target, forge, cache };
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
-            None => observe(ui, repo, options).await?,
+            None => observe_for(ui, repo, args, places).await?,
         };
         Ok((fork_lock, seen))
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
+    let train = earlier.as_ref().and_then(|earlier| earlier.meta.train.clone());
+    let start = StartRequest { args, request: &request, choice, seen, earlier, train, commit: None };
+    Ok((create_run(ui, places, start, cancel).await?, fork_lock))
+}
+
+/// Finds everything that can be wrong with the request, before anything is started.
+pub(super) async fn check_request(
+    ui: &Ui,
+    args: &RunArgs,
+    places: &ForkliftDirs,
+    is_resumed: bool,
+    cancel: &Cancel,
+) -> Result<(RunRequest, BackendChoice), Failure> {
+    let checked = async {
+        host::git::check_version().await.or_usage()?;
+        let request = RunRequest::check(ui, args, places, is_resumed).await?;
+        let choice = find_backend(&request, args, places).await?;
+        Ok((request, choice))
+    };
+    unless_stopped::<_, ForkliftExit>(cancel, checked).await
+}
+
+/// Fetches into a repository and pins what the options name.
+pub(super) async fn observe_for(
+    ui: &Ui,
+    repo: UserRepo,
+    args: &RunArgs,
+    places: &ForkliftDirs,
+) -> Result<Observation, Failure> {
+    let remotes = &args.names.remotes(&places.shared);
+    let (main_branch, target) = (args.names.main_branch.as_ref(), args.target.as_ref());
+    let (forge, cache) = (args.forge_url.as_deref(), places.cache.as_path());
+    observe(ui, repo, ObserveOptions { remotes, main_branch, target, forge, cache }).await
+}
+
+/// Beginning of a run: what was asked for, checked, and what was observed.
+pub(super) struct StartRequest<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) request: &'a RunRequest,
+    pub(super) choice: BackendChoice,
+    pub(super) seen: Observation,
+    pub(super) earlier: Option<EarlierRun>,
+    /// The step of a train that the run makes, and text about its only commit for the agent.
+    pub(super) train: Option<TrainStep>,
+    pub(super) commit: Option<String>,
+}
+
+/// Creates a run, or opens the earlier one that has the same commits. The caller holds the fork's lock.
+pub(super) async fn create_run<'a>(
+    ui: &'a Ui,
+    places: &ForkliftDirs,
+    start: StartRequest<'_>,
+    cancel: Cancel,
+) -> Result<ForkRun<'a>, Failure> {
+    let StartRequest { args, request, choice, seen, earlier, train, commit } = start;
     let forge = ForgePlan::find(&seen.fork.forge, places)?;
     let secrets = [request.agent.secrets(), forge.token.iter().cloned().collect()].concat();
     shell::terminal::hide(secrets.iter().cloned());
@@ -114,13 +160,13 @@ pub(super) async fn begin<'a>(
             let mut run = ForkRun::open(ui, places, run.dir, seen.repo, cancel)?;
             run.accept(&AcceptArgs::of(args));
             run.run.record.settings.publish_mode = args.publishing.mode();
-            return Ok((run, fork_lock));
+            return Ok(run);
         }
         Start::Publish(run) => {
             ui.phase("publish", &format!("taking the verified commit of {}", run.dir.id()));
             let (accept, mode) = (AcceptArgs::default(), args.publishing.mode());
             let dir = create_publish_run(places, &run, &seen.repo, &accept, mode).await?;
-            return Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock));
+            return ForkRun::open(ui, places, dir, seen.repo, cancel);
         }
     };
     if let Some(open) = find_unfinished(&places.runs, &seen.fork)? {
@@ -129,18 +175,20 @@ pub(super) async fn begin<'a>(
     let dir = RunDir::create(&places.runs, &seen.project, host::clock::now()).or_machine()?;
     let mut record = first_record(&dir, &seen, args, choice, earlier.as_ref());
     record.attribution = find_user(&seen.repo, args, places).await?;
+    record.product.train = train;
     if let RequestedAgent::Resolved(agent) = &request.agent {
         record.settings.note_agent(agent);
     }
     if let Some(verdict) = verdict {
         (record.phase, record.verdict) = (Phase::Judged, Some(verdict));
     }
-    let plan =
-        request.agent.plan(task(dir.id(), &seen, args, &record.settings, earlier.as_ref()))?;
+    let commit = commit.as_deref();
+    let task = task(dir.id(), &seen, args, &record.settings, (earlier.as_ref(), commit));
+    let plan = request.agent.plan(task)?;
     save_args(args, &dir)?;
     create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");
-    Ok((ForkRun::open(ui, places, dir, seen.repo, cancel)?, fork_lock))
+    ForkRun::open(ui, places, dir, seen.repo, cancel)
 }
 
 /// The backend of the run. A merge that needs no agent needs no box either, so that a missing one is an error only where the
@@ -187,7 +235,7 @@ fn task<'a>(
     seen: &Observation,
     args: &RunArgs,
     settings: &Settings,
-    earlier: Option<&EarlierRun>,
+    (earlier, commit): (Option<&EarlierRun>, Option<&str>),
 ) -> AgentTask<'a> {
     let context = seen.fork_file.as_ref().map(|file| file.text.clone());
     let attempt = earlier.map(EarlierRun::attempt);
@@ -206,6 +254,7 @@ fn task<'a>(
             check: settings.rules.check.as_ref().map(|check| check.line.as_str()),
             protect: &settings.rules.protect,
             earlier: attempt,
+            commit,
         }),
     };
     let session = session.map_or(SessionRequest::Fresh { id: None }, SessionRequest::Resume);

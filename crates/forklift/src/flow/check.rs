@@ -102,7 +102,8 @@ impl ForkRun<'_> {
         self.ui.phase("check", "running the fork's check on the merge in a box");
         let repo = self.run.import_repo(&self.repo);
         let end = self.check_commit(&repo, MERGE_CHECK, commit).await?;
-        if end.summary.passed() || !end.agent_can_help() {
+        let may_ask = self.run.record.may_ask_agent();
+        if end.summary.passed() || !end.agent_can_help() || !may_ask {
             self.run.record.check = Some(end.summary);
             return Ok(None);
         }

@@ -42,7 +42,7 @@ impl StoredRun {
 }
 
 /// Runs whose record can be read, newest first, each read when it is its turn.
-fn stored_runs(runs: &Path) -> Result<impl Iterator<Item = StoredRun>, Failure> {
+pub(super) fn stored_runs(runs: &Path) -> Result<impl Iterator<Item = StoredRun>, Failure> {
     let dirs = run_dir::list(runs).or_machine()?;
     Ok(dirs.into_iter().filter_map(|dir| {
         let meta = ForkRunRecord::load(&dir).ok()?;
@@ -138,7 +138,8 @@ pub(crate) async fn branch_at(
     repo.branch_at_url(fork.push_url(), &sent.branch, QUERY_LIMIT).await.ok()
 }
 
-/// The newest run of the fork whose branch was pushed, without the run `except`.
+/// The newest run of the fork whose branch was pushed, without the run `except` and without steps of trains, whose branch grows
+/// by steps alone.
 pub(crate) fn last_published(
     runs: &Path,
     fork: &Fork,
@@ -146,6 +147,7 @@ pub(crate) fn last_published(
 ) -> Result<Option<StoredRun>, Failure> {
     let counts = |run: &StoredRun| {
         run.dir.id() != except
+            && run.meta.train.is_none()
             && is_same_fork(fork, &run.meta.fork)
             && run.meta.publication.as_ref().is_some_and(|sent| sent.pushed)
     };
@@ -159,6 +161,10 @@ pub(crate) fn find_later_result(
     own: &RunId,
     meta: &ForkRunRecord,
 ) -> Result<Option<RunId>, Failure> {
+    if meta.train.is_some() {
+        // The steps of a train follow one another, and origin refuses one that does not.
+        return Ok(None);
+    }
     let made_by = meta.publishes.as_ref().unwrap_or(own);
     let made_at = match &meta.publishes {
         Some(earlier) => stored_runs(runs)?.find(|run| run.dir.id() == earlier),

@@ -24,6 +24,7 @@ use super::run::ForkRun;
 use crate::exit::{Failure, OrExit};
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
+use crate::rules::words::counted;
 
 /// Conflicts that are printed; the record has all of them.
 const CONFLICTS_SHOWN: usize = 20;
@@ -45,7 +46,7 @@ pub(super) struct ResultAccounts {
 }
 
 /// Author of the host's own commits.
-pub(super) fn host_identity() -> GitIdentity {
+pub(crate) fn host_identity() -> GitIdentity {
     GitIdentity { name: HOST_IDENTITY.0.to_owned(), email: HOST_IDENTITY.1.to_owned() }
 }
 
@@ -104,7 +105,12 @@ impl ForkRun<'_> {
             false => format!("upstream/{}", fork.upstream_branch()),
         };
         let (theirs, ours) = (inert_line(&theirs), inert_line(fork.branch.as_str()));
-        let message = format!("Merge {theirs} into {ours}\n\nUpstream-commit: {}\n", pins.upstream);
+        let step = self.run.record.train.as_ref().map(|train| {
+            format!(", step {}: {}", train.number, counted(train.step.commits, "commit"))
+        });
+        let step = step.unwrap_or_default();
+        let message =
+            format!("Merge {theirs} into {ours}{step}\n\nUpstream-commit: {}\n", pins.upstream);
         let user = self.run.record.attribution.as_ref();
         let trailers = user.map(|user| user.trailers(None)).unwrap_or_default();
         trailers.iter().fold(message, |message, trailer| format!("{message}{trailer}\n"))

@@ -21,4 +21,5 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod structure;
+pub(crate) mod train;
 pub(crate) mod withdraw;

@@ -183,7 +183,7 @@ async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> 
 }
 
 /// The project's name, from the folder of the fork.
-pub(super) fn project_of(fork: &Path) -> ProjectName {
+pub(crate) fn project_of(fork: &Path) -> ProjectName {
     ProjectName::from_folder(&fork.file_name().unwrap_or_default().to_string_lossy())
 }
 

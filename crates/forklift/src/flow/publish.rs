@@ -24,10 +24,15 @@ pub(super) struct Destination {
 }
 
 impl ForkRun<'_> {
-    /// Chooses the branch of the newest published run of this fork, or a new one.
+    /// Chooses the branch of the train for one of its steps; else the branch of the newest published run of this fork, or a new one.
     pub(super) async fn choose_destination(&self, tip: &Sha) -> Result<Destination, Failure> {
         let record = &self.run.record;
         let own = self.run.dir.id();
+        if let Some(step) = &record.train {
+            // The branch grows by one step: a push that would replace anything is refused.
+            let branch = BranchName::parse(&step.published_branch());
+            return Ok(Destination { branch: branch.or_exit(ForkliftExit::Internal)?, replaces: None });
+        }
         let earlier = last_published(self.runs(), &record.fork, own)?;
         let Some(earlier) = earlier.and_then(|run| run.meta.publication) else {
             return new_branch(own);
@@ -85,7 +90,7 @@ impl ForkRun<'_> {
     }
 
     /// The folder of all runs.
-    pub(super) fn runs(&self) -> &Path {
+    pub(crate) fn runs(&self) -> &Path {
         let dir = self.run.dir.path();
         dir.parent().unwrap_or(dir)
     }

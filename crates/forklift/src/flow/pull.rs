@@ -14,6 +14,7 @@ use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use crate::commands::ForkliftDirs;
 use crate::exit::{Failure, OrExit};
+use crate::rules::train::TRAIN_BRANCHES;
 use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
@@ -189,8 +190,15 @@ async fn publish(
     // The branch of an earlier run has its pull request, and a forklift that was killed after the forge had opened one
     // finds it here.
     let opened = open_once(&forge, pull, |_| Some(PullRenewal::of(pull))).await?;
+    let is_train = |branch: &str| branch.starts_with(TRAIN_BRANCHES);
+    if is_train(pull.head.as_str()) {
+        // A step does not have all that an earlier pull request may have.
+        return Ok(opened);
+    }
     for earlier in forge.list_open_pulls_by_prefix(BRANCHES).await? {
-        let is_other = earlier.number != opened.number && earlier.base_branch == pull.base.as_str();
+        let is_other = earlier.number != opened.number
+            && earlier.base_branch == pull.base.as_str()
+            && !is_train(&earlier.head_branch);
         if is_other && !has_work_of_others(&earlier.head_branch, &earlier.head_sha, own) {
             let successor = forge.reference(Thread::Pull(opened.number));
             let message = format!("Superseded by {successor}.");

@@ -25,6 +25,7 @@ use crate::rules::judge::Verdict;
 use crate::rules::publish_mode::PublishMode;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
+use crate::rules::train::TrainStep;
 
 pub(crate) type ForkRunRecord = RunRecord<ForkRecord>;
 
@@ -42,6 +43,9 @@ pub(crate) struct ForkRecord {
     /// The earlier run whose commit this one publishes.
     #[serde(default)]
     pub(crate) publishes: Option<RunId>,
+    /// The step of a train that this run makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) train: Option<TrainStep>,
     /// The publication that this run takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) withdraws: Option<Withdrawal>,
@@ -227,6 +231,7 @@ impl ForkRecord {
             settings,
             resumed_from: None,
             publishes: None,
+            train: None,
             withdraws: None,
             check: None,
             check_on_merge: None,
@@ -248,6 +253,11 @@ impl ForkRecord {
         let sides = self.account.iter().flat_map(|account| [&account.upstream, &account.fork]);
         let changes = sides.flat_map(|side| &side.changes);
         changes.filter(|change| change.status == SideStatus::DroppedByRule).count()
+    }
+
+    /// Returns whether an agent may be started where the check fails on a merge.
+    pub(crate) fn may_ask_agent(&self) -> bool {
+        self.train.as_ref().is_none_or(|train| train.step.kind.may_ask())
     }
 
     /// Reasons why upstream counts as dropped, unless the user accepts it.

@@ -9,6 +9,7 @@ use run_store::run_dir::RunDir;
 use super::observe::{Observation, project_of};
 use super::record::ForkRunRecord;
 use super::run::{ForkRun, final_status};
+use super::train::repo_of_run;
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::ForkFile;
@@ -78,6 +79,7 @@ impl EarlierRun {
     /// Observation with the commits of the earlier run, because its workspace has no others.
     pub(crate) async fn observe(&self, repo: UserRepo) -> Result<Observation, Failure> {
         let Pins { base, upstream } = self.meta.pins.clone();
+        let repo = repo_of_run(&self.meta, repo).await?;
         for commit in [&base, &upstream] {
             if repo.resolve_commit(commit.as_str()).await.or_machine()?.is_none() {
                 return Err(Failure::usage(format!(

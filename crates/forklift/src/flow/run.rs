@@ -193,6 +193,9 @@ impl<'a> ForkRun<'a> {
         branch: &BranchName,
     ) -> Result<NewPull, Failure> {
         let record = &self.run.record;
+        if let Some(step) = &record.train {
+            return self.train_pull(step, branch);
+        }
         let known = std::slice::from_ref(&record.pins.base);
         let incoming = repo.new_commits(&record.pins.upstream, known, MOST_INCOMING).await;
         let incoming: Vec<NewCommit> =
@@ -432,7 +435,7 @@ pub(crate) fn final_status(record: &ForkRunRecord) -> ForkliftExit {
 }
 
 /// A path below the home folder, without the user's name.
-fn shown_path(path: &Path) -> String {
+pub(super) fn shown_path(path: &Path) -> String {
     let home = host::env::var_os("HOME").map(PathBuf::from);
     match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
         Some(below) => format!("~/{}", below.display()),

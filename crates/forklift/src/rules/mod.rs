@@ -26,6 +26,7 @@ mod section;
 pub(crate) mod strategy;
 pub(crate) mod target;
 pub(crate) mod test_gate;
+pub(crate) mod train;
 pub(crate) mod words;
 
 /// The agent's note, in the root of the workspace.

@@ -8,11 +8,27 @@ use crate::flow::record::ForkRunRecord;
 /// Paths that the next command names.
 const PATHS_NAMED: usize = 4;
 
+/// The command that goes on with a train.
+const TRAIN: &str = "forklift train";
+
 /// Longest time limit of an agent, in seconds.
 const MOST_SECS: u64 = 86_400;
 
-/// The command to type next; `None` where nothing is left to do.
+/// The command to type next; `None` where nothing is left to do. After a step of a train, the train goes on.
 pub(crate) fn next_command(record: &ForkRunRecord, verdict: &Verdict) -> Option<String> {
+    let command = next_of_run(record, verdict)?;
+    if record.train.is_none() {
+        return Some(command);
+    }
+    if *verdict == Verdict::Publish {
+        return Some(TRAIN.to_owned());
+    }
+    let command = command.replace(&format!("forklift retry {}", record.run), TRAIN);
+    Some(if command.contains(TRAIN) { command } else { format!("{command}; {TRAIN}") })
+}
+
+/// The command to type next about a run by itself.
+fn next_of_run(record: &ForkRunRecord, verdict: &Verdict) -> Option<String> {
     let run = &record.run;
     if let Some(flags) = flags_to_publish(record, verdict) {
         return Some(format!("forklift publish {run}{flags}"));

@@ -22,6 +22,8 @@ pub(crate) struct Briefing<'a> {
     /// Paths whose version in the fork must survive.
     pub(crate) protect: &'a [String],
     pub(crate) earlier: Option<EarlierAttempt<'a>>,
+    /// Text about the only commit of upstream that is merged, for a step of a train.
+    pub(crate) commit: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +75,7 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
         let paths = briefing.protect.join(", ");
         text.push_str(&format!("\nThe fork's version of these paths must survive: {paths}\n"));
     }
+    add(&mut text, "This is a single step:", briefing.commit);
     add(&mut text, "The fork's maintainers say about it:", briefing.context);
     add(&mut text, "For this run they say:", briefing.instruction);
     if let Some(earlier) = &briefing.earlier {
@@ -120,6 +123,7 @@ mod tests {
             check: None,
             protect: &[],
             earlier: None,
+            commit: None,
         }
     }
 
@@ -156,6 +160,7 @@ mod tests {
             check: Some("make test"),
             protect: &protect,
             earlier: Some(earlier),
+            commit: None,
             ..briefing(&branch)
         });
         for words in ["Take theirs", "make test", "check.md", "vendor/", "which?", "the left"] {

@@ -134,7 +134,7 @@ fn review(record: &ForkRunRecord) -> Section {
     section.at_most(ROWS)
 }
 
-fn render_point(point: &ReviewPoint) -> String {
+pub(super) fn render_point(point: &ReviewPoint) -> String {
     let what = inert_prose(&cut(&point.what));
     match &point.path {
         Some(path) => format!("- {}: {what}\n", inert_code(&cut(path))),
@@ -163,7 +163,7 @@ fn conflicts(record: &ForkRunRecord, rows: &[ConflictRow]) -> Section {
     section.at_most(ROWS)
 }
 
-fn render_row(row: &ConflictRow) -> String {
+pub(super) fn render_row(row: &ConflictRow) -> String {
     let sure = row.confidence.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0));
     format!(
         "| {} | {} | {} | {} | {sure} |\n",
@@ -302,7 +302,7 @@ fn wrap(text: &str, columns: usize) -> String {
 }
 
 /// The beginning of a long text.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     if text.chars().count() <= TEXT_CHARS {
         return text.to_owned();
     }

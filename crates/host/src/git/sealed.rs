@@ -130,7 +130,7 @@ fn argv_init(path: &Path, format: ObjectFormat) -> Vec<OsString> {
     argv_with("init --quiet --bare --template= --initial-branch=main", values)
 }
 
-fn argv_update_ref(
+pub(super) fn argv_update_ref(
     name: &RefName,
     new: &Sha,
     old: OldValue<'_>,

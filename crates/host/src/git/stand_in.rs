@@ -1,11 +1,14 @@
-//! Stand-in for a repository that cannot be written to: a bare repository that borrows its objects and settings, into which
-//! remotes are fetched instead.
+//! Repositories beside a user's: bare ones that borrow its objects and settings. One of them stands in for a repository that
+//! cannot be written to, and remotes are fetched into it instead.
 
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{GitError, ObjectFormat, SealedRepo, UserRepo};
+use model::id::{BranchName, Sha};
+
+use super::sealed::argv_update_ref;
+use super::{GitError, ObjectFormat, OldValue, RefName, SealedRepo, UserRepo};
 use crate::file;
 
 impl UserRepo {
@@ -19,6 +22,12 @@ impl UserRepo {
     /// Opens the stand-in at `path`, and creates it first if it is missing. It has the remotes, the identity and the
     /// credential helpers of this repository, because it includes its settings, and its checkout is this one's.
     pub async fn stand_in(&self, path: &Path) -> Result<Self, GitError> {
+        Ok(self.beside(path).await?.standing_in_for(self))
+    }
+
+    /// Opens a repository of this program's beside this one, and creates it first if it is missing: with refs of its own, and
+    /// with the objects, remotes, identity and credential helpers of this one.
+    pub async fn beside(&self, path: &Path) -> Result<Self, GitError> {
         let prepare = |source| GitError::Prepare { path: path.to_path_buf(), source };
         if !path.join("HEAD").exists() {
             let parent = path.parent().unwrap_or(path);
@@ -37,7 +46,18 @@ impl UserRepo {
         file::write_atomic(&alternates, line.as_bytes(), 0o600).map_err(prepare)?;
         let config = render_config(&self.common_dir().join("config"), self.object_format());
         file::write_atomic(&path.join("config"), config.as_bytes(), 0o600).map_err(prepare)?;
-        Ok(Self::discover(path).await?.standing_in_for(self))
+        Self::discover(path).await
+    }
+
+    /// Points a branch of a repository of this program's at a commit, if it is where it is expected.
+    pub async fn move_branch(
+        &self,
+        branch: &BranchName,
+        new: &Sha,
+        old: OldValue<'_>,
+    ) -> Result<(), GitError> {
+        let name = RefName::of_branch(branch);
+        self.git.run(argv_update_ref(&name, new, old, self.object_format())).await
     }
 }
 

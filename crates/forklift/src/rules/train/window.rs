@@ -1,0 +1,200 @@
+//! Search for the longest clean batch in a window of upstream's commits.
+//!
+//! Whether the fork merges with a commit without a conflict can change only at commits that touch what the fork changed: the
+//! candidates. Few of them are tried one by one, which is exact. Of many, halving finds one place where a conflict begins, and
+//! probes below and above it find the others: a conflict may appear, be undone upstream, and appear again.
+
+use std::collections::BTreeMap;
+
+/// Most candidates that are tried one by one.
+const MOST_ONE_BY_ONE: usize = 40;
+
+/// Probes, evenly spread, after halving.
+const PROBES: usize = 12;
+
+/// Result of a search, as positions in upstream's line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Last commit of the longest clean batch; `None` if the window begins with a conflict that is not undone in it.
+    pub(crate) batch_end: Option<usize>,
+    pub(crate) first_conflict: Option<usize>,
+    /// Commits of the batch that conflict alone.
+    pub(crate) passes: Vec<usize>,
+}
+
+/// A search over the commits `start..end`.
+#[derive(Debug, Clone)]
+pub(crate) struct WindowSearch {
+    start: usize,
+    end: usize,
+    candidates: Vec<usize>,
+    /// Known candidates by index, with whether they are clean.
+    known: BTreeMap<usize, bool>,
+    has_probed: bool,
+}
+
+impl WindowSearch {
+    /// Starts a search. `candidates` are the positions at which the result can change, in order.
+    pub(crate) fn new(start: usize, end: usize, candidates: Vec<usize>) -> Self {
+        Self { start, end, candidates, known: BTreeMap::new(), has_probed: false }
+    }
+
+    /// Positions to try next; none when the search is done.
+    pub(crate) fn next_trials(&mut self) -> Vec<usize> {
+        let count = self.candidates.len();
+        let indices: Vec<usize> = if count <= MOST_ONE_BY_ONE {
+            (0..count).filter(|index| !self.known.contains_key(index)).collect()
+        } else if self.known.is_empty() {
+            vec![0, count - 1]
+        } else if let Some(middle) = self.between_first().or_else(|| self.between_last()) {
+            vec![middle]
+        } else if self.has_probed {
+            Vec::new()
+        } else {
+            self.has_probed = true;
+            let spread = (1..=PROBES).map(|probe| probe * (count - 1) / (PROBES + 1));
+            let mut probes: Vec<usize> =
+                spread.filter(|index| !self.known.contains_key(index)).collect();
+            probes.dedup();
+            probes
+        };
+        indices.into_iter().map(|index| self.candidates[index]).collect()
+    }
+
+    pub(crate) fn learn(&mut self, position: usize, is_clean: bool) {
+        if let Ok(index) = self.candidates.binary_search(&position) {
+            self.known.insert(index, is_clean);
+        }
+    }
+
+    /// A candidate between the first known conflict and the last known clean one before it.
+    fn between_first(&self) -> Option<usize> {
+        let conflict = *self.known.iter().find(|(_, clean)| !**clean)?.0;
+        let clean = self.known.range(..conflict).next_back().map(|(index, _)| *index);
+        unknown_between(clean, conflict)
+    }
+
+    /// A candidate between the last known clean one and the known conflict after it.
+    fn between_last(&self) -> Option<usize> {
+        let clean = self.known.iter().rev().find(|(_, clean)| **clean).map(|(index, _)| *index);
+        let after = clean.map_or(0, |index| index + 1);
+        let conflict = *self.known.range(after..).next()?.0;
+        unknown_between(clean, conflict)
+    }
+
+    /// The result, when the search is done.
+    pub(crate) fn found(&self) -> Window {
+        let conflicts = || self.known.iter().filter(|(_, clean)| !**clean);
+        let position = |(index, _): (&usize, &bool)| self.candidates[*index];
+        let last_clean = self.known.iter().rev().find(|(_, clean)| **clean);
+        let batch_end = match last_clean {
+            // Up to the commit before the next candidate, which conflicts.
+            Some((index, _)) => self.candidates.get(index + 1).copied().unwrap_or(self.end),
+            None => self.candidates.first().copied().unwrap_or(self.end),
+        };
+        let batch_end = batch_end.checked_sub(1).filter(|end| *end >= self.start);
+        let in_batch = |position: &usize| batch_end.is_some_and(|end| *position <= end);
+        Window {
+            batch_end,
+            first_conflict: conflicts().map(position).next(),
+            passes: conflicts().map(position).filter(in_batch).collect(),
+        }
+    }
+}
+
+fn unknown_between(clean: Option<usize>, conflict: usize) -> Option<usize> {
+    let low = clean.map_or(0, |index| index + 1);
+    (low < conflict).then(|| usize::midpoint(low, conflict)).map(|middle| middle.min(conflict - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a search; returns what it found and the number of trials.
+    fn run(
+        start: usize,
+        end: usize,
+        candidates: &[usize],
+        clean: impl Fn(usize) -> bool,
+    ) -> (Window, usize) {
+        let mut search = WindowSearch::new(start, end, candidates.to_vec());
+        let mut trials = 0;
+        loop {
+            let next = search.next_trials();
+            if next.is_empty() {
+                return (search.found(), trials);
+            }
+            trials += next.len();
+            assert!(trials <= 1000, "it does not end");
+            next.into_iter().for_each(|position| search.learn(position, clean(position)));
+        }
+    }
+
+    #[test]
+    fn commits_that_touch_nothing_of_the_forks_need_no_trial() {
+        let (window, trials) = run(3, 10, &[], |_| true);
+        assert_eq!((window.batch_end, window.first_conflict, trials), (Some(9), None, 0));
+    }
+
+    #[test]
+    fn a_batch_ends_before_the_commit_that_conflicts() {
+        let (window, _) = run(0, 10, &[2, 5, 8], |at| at < 5);
+        assert_eq!((window.batch_end, window.first_conflict), (Some(4), Some(5)));
+        let (window, _) = run(5, 10, &[5, 8], |_| false);
+        assert_eq!((window.batch_end, window.first_conflict), (None, Some(5)));
+        let (window, _) = run(5, 10, &[6, 8], |_| false);
+        assert_eq!((window.batch_end, window.first_conflict), (Some(5), Some(6)));
+    }
+
+    #[test]
+    fn a_conflict_that_upstream_undid_is_passed_and_named() {
+        let (window, _) = run(0, 200, &[20, 60, 140, 190], |at| at != 60);
+        assert_eq!((window.batch_end, window.first_conflict), (Some(199), Some(60)));
+        assert_eq!(window.passes, [60]);
+        let (window, _) = run(0, 200, &[20, 60, 140, 190], |at| at != 60 && at < 190);
+        assert_eq!((window.batch_end, window.passes), (Some(189), vec![60]));
+    }
+
+    #[test]
+    fn of_many_candidates_few_are_tried() {
+        let all: Vec<usize> = (0..150).collect();
+        for first in [0, 1, 74, 148, 149] {
+            let (window, trials) = run(0, 150, &all, |at| at < first);
+            assert_eq!(window.first_conflict, Some(first));
+            assert_eq!(window.batch_end, first.checked_sub(1));
+            assert!(trials <= 22, "{trials} trials");
+        }
+        let (window, trials) = run(0, 150, &all, |_| true);
+        assert_eq!((window.batch_end, window.first_conflict), (Some(149), None));
+        assert!(trials <= 14, "{trials} trials");
+    }
+
+    /// A small generator, so that every run tests the same cases.
+    fn next_random(state: &mut u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state
+    }
+
+    #[test]
+    fn the_first_conflict_is_never_later_than_that_of_an_exhaustive_search() {
+        let mut state = 0x9e37_79b9_7f4a_7c15;
+        for _ in 0..2000 {
+            let end = 1 + usize::try_from(next_random(&mut state) % 150).expect("small");
+            let share = 1 + next_random(&mut state) % 8;
+            let mut candidates: Vec<usize> =
+                (0..end).filter(|_| next_random(&mut state) % 8 < share).collect();
+            candidates.truncate(MOST_ONE_BY_ONE);
+            let conflicting: Vec<bool> =
+                (0..end).map(|_| next_random(&mut state) % 3 == 0).collect();
+            let is_clean = |at: usize| {
+                candidates.iter().rev().find(|it| **it <= at).is_none_or(|it| !conflicting[*it])
+            };
+            let (window, _) = run(0, end, &candidates, is_clean);
+            assert_eq!(window.first_conflict, (0..end).find(|at| !is_clean(*at)));
+            assert_eq!(window.batch_end, (0..end).rev().find(|at| is_clean(*at)));
+        }
+    }
+}
