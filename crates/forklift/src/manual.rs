@@ -36,7 +36,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("status", "forklift status\nforklift status --json"),
     ("changelog", "forklift changelog\nforklift changelog --target v2.0"),
     ("files", "forklift files\nforklift files --hash"),
-    ("first", "forklift first\nforklift first --check\nforklift first --check='make test' --prove-check"),
+    (
+        "first",
+        "forklift first\nforklift first --check\nforklift first --check='make test' --prove-check",
+    ),
     (
         "prune",
         "forklift prune\nforklift prune --dry-run\nforklift prune --older-than 2w --keep 5 --yes",
@@ -49,7 +52,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("show", "forklift show\nforklift show last --json"),
     ("log", "forklift log\nforklift log -f last"),
     ("replay", "forklift replay --last 30\nforklift replay --html merges.html"),
-    ("train", "forklift train --plan\nforklift train\nforklift train --batch 50 --stack\nforklift train --steps 1 --prove-check"),
+    (
+        "train",
+        "forklift train --plan\nforklift train\nforklift train --batch 50 --stack\nforklift train --steps 1 --prove-check",
+    ),
     ("trust", "forklift trust"),
     ("merge-plan", "forklift merge-plan --git-dir .git HEAD upstream/main"),
     ("doctor", "forklift doctor\nforklift doctor --json"),

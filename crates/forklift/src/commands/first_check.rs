@@ -108,8 +108,12 @@ pub(super) async fn first_by_check(
     let end = search.last_clean(&line).await?;
     if end < line.len() {
         let first = &line[end];
-        let text = format!("commit {} conflicts ({}), so {} before it are searched",
-            end + 1, first.short(), counted(end, "commit"));
+        let text = format!(
+            "commit {} conflicts ({}), so {} before it are searched",
+            end + 1,
+            first.short(),
+            counted(end, "commit")
+        );
         ui.note(&text);
     }
     search.run(&line[..end]).await
@@ -148,9 +152,13 @@ impl CheckSearch<'_> {
         let checked = bench.check(&preview.repo, &last, &what).await?;
         if checked.summary.passed() {
             let how = words(&checked.summary);
-            let fields = json!({"commit": null, "of": line.len(), "checks": bench.ran(), "check": how});
+            let fields =
+                json!({"commit": null, "of": line.len(), "checks": bench.ran(), "check": how});
             ui.event("break", &fields);
-            ui.result("breaks", &format!("nothing: the check {how} with {}", counted(line.len(), "commit")));
+            ui.result(
+                "breaks",
+                &format!("nothing: the check {how} with {}", counted(line.len(), "commit")),
+            );
             return Ok(ForkliftExit::Success);
         }
         let base = &preview.seen.pins.base;
@@ -163,7 +171,9 @@ impl CheckSearch<'_> {
                 ui.result("breaks", &format!("one of {}", words.join(", ")));
             }
             BreakFound::RedBefore { how } => {
-                let text = format!("the check {how} on the fork itself: no commit of upstream is to blame");
+                let text = format!(
+                    "the check {how} on the fork itself: no commit of upstream is to blame"
+                );
                 return Err(Failure::new(ForkliftExit::NotIntegrated, text));
             }
         }

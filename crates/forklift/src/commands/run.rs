@@ -85,7 +85,8 @@ pub(super) async fn begin<'a>(
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
     let train = earlier.as_ref().and_then(|earlier| earlier.meta.train.clone());
-    let start = StartRequest { args, request: &request, choice, seen, earlier, train, commit: None };
+    let start =
+        StartRequest { args, request: &request, choice, seen, earlier, train, commit: None };
     Ok((create_run(ui, places, start, cancel).await?, fork_lock))
 }
 

@@ -133,11 +133,7 @@ async fn drive(
 }
 
 /// Makes the steps that are left, as far as they can be made without a person.
-async fn run_steps(
-    args: &TrainArgs,
-    train: &mut TrainRun<'_>,
-    state: &mut TrainState,
-) -> Outcome {
+async fn run_steps(args: &TrainArgs, train: &mut TrainRun<'_>, state: &mut TrainState) -> Outcome {
     let ui = train.ui;
     let mut is_shown = false;
     let mut made = 0_usize;

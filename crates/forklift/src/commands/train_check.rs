@@ -126,7 +126,8 @@ impl TrainRun<'_> {
             return Ok(None);
         }
         for run in self.unpublished(state, tip).await? {
-            self.ui.phase("publish", &format!("publishing the verified commit of {}", run.dir.id()));
+            self.ui
+                .phase("publish", &format!("publishing the verified commit of {}", run.dir.id()));
             let repo = &self.store.repo;
             let accept = AcceptArgs::default();
             let dir = create_publish_run(self.places, &run, repo, &accept, mode).await?;

@@ -19,9 +19,7 @@ use crate::flow::observe::Observation;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
 use crate::flow::train::plan::Planner;
-use crate::flow::train::store::{
-    TrainRecord, TrainStore, find_done, find_open, runs_of_train,
-};
+use crate::flow::train::store::{TrainRecord, TrainStore, find_done, find_open, runs_of_train};
 use crate::rules::judge::Verdict;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
@@ -116,11 +114,14 @@ impl TrainRun<'_> {
                 .with_remedy("finish it without --stack, or begin another with --again"));
         }
         if record.target != self.seen.pins.upstream {
-            self.ui.note("upstream has moved on since the train began; the next train takes the rest");
+            self.ui
+                .note("upstream has moved on since the train began; the next train takes the rest");
         }
         if record.base != self.seen.pins.base {
             let branch = &record.fork.branch;
-            self.ui.note(&format!("{branch} has moved on since the train began, which keeps its commits"));
+            self.ui.note(&format!(
+                "{branch} has moved on since the train began, which keeps its commits"
+            ));
         }
         Ok(())
     }
@@ -240,11 +241,7 @@ impl TrainRun<'_> {
         }
     }
 
-    pub(super) async fn is_complete(
-        &self,
-        state: &TrainState,
-        tip: &Sha,
-    ) -> Result<bool, Failure> {
+    pub(super) async fn is_complete(&self, state: &TrainState, tip: &Sha) -> Result<bool, Failure> {
         self.store.repo.is_ancestor(&state.record.target, tip).await.or_machine()
     }
 

@@ -31,7 +31,10 @@ impl ForkRun<'_> {
         if let Some(step) = &record.train {
             // The branch grows by one step: a push that would replace anything is refused.
             let branch = BranchName::parse(&step.published_branch());
-            return Ok(Destination { branch: branch.or_exit(ForkliftExit::Internal)?, replaces: None });
+            return Ok(Destination {
+                branch: branch.or_exit(ForkliftExit::Internal)?,
+                replaces: None,
+            });
         }
         let earlier = last_published(self.runs(), &record.fork, own)?;
         let Some(earlier) = earlier.and_then(|run| run.meta.publication) else {

@@ -14,8 +14,8 @@ use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use crate::commands::ForkliftDirs;
 use crate::exit::{Failure, OrExit};
-use crate::rules::train::TRAIN_BRANCHES;
 use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
+use crate::rules::train::TRAIN_BRANCHES;
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
 

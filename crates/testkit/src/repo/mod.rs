@@ -5,11 +5,13 @@ mod commit_graph;
 mod forgery;
 mod fork;
 mod hostile;
+mod planted;
 
 pub use big::{Size, make_big};
 pub use forgery::{Forgery, forge_merge, upstream_refs};
 pub use fork::{Depth, Fork, ForkPlan, History, ObjectFormat};
 pub use hostile::{HOOKS, hostile_workspace, markers};
+pub use planted::{Language, PlantedFork};
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -39,7 +39,9 @@ pub(crate) enum BreakFound {
     /// One of these, because those between them conflict with the fork and cannot be checked.
     OneOf(Vec<CommitLabel>),
     /// The check fails on the fork without them.
-    RedBefore { how: String },
+    RedBefore {
+        how: String,
+    },
 }
 
 /// The commit that breaks the check, with what people need to see of it.
@@ -171,12 +173,17 @@ impl BreakReport {
             }),
         );
         ui.result("breaks", &format!("{} ({author})", commit.words()));
-        ui.result("place", &format!("{} of {of}, found with {}", self.position, counted(*checks, "check")));
+        ui.result(
+            "place",
+            &format!("{} of {of}, found with {}", self.position, counted(*checks, "check")),
+        );
         ui.result("check", how);
         if !ui.is_json() {
             ui.page(&quoted(self.message.lines().take(MESSAGE_LINES)));
             ui.page(&quoted(self.patch.lines()));
-            ui.page(&quoted(self.output.lines().rev().take(MESSAGE_LINES).collect::<Vec<_>>().into_iter().rev()));
+            ui.page(&quoted(
+                self.output.lines().rev().take(MESSAGE_LINES).collect::<Vec<_>>().into_iter().rev(),
+            ));
         }
     }
 

@@ -41,7 +41,12 @@ struct Draft<'a> {
 
 impl Planner<'_> {
     /// Plans from a commit of the fork to the end of the line; `before` is upstream's commit that both have.
-    pub(crate) async fn plan(&self, ui: &Ui, tip: &Sha, before: &Sha) -> Result<TrainPlan, Failure> {
+    pub(crate) async fn plan(
+        &self,
+        ui: &Ui,
+        tip: &Sha,
+        before: &Sha,
+    ) -> Result<TrainPlan, Failure> {
         let lines = self.repo.commit_lines(self.line).await.or_machine()?;
         let labels = lines.into_iter().map(|line| (line.sha, line.subject)).collect();
         let paths = self.repo.line_paths(before, self.line).await.or_machine()?;
@@ -150,8 +155,10 @@ impl Draft<'_> {
             if trials.is_empty() {
                 return Ok(search.found());
             }
-            let pairs: Vec<(Sha, Sha)> =
-                trials.iter().map(|at| (self.tip.clone(), self.planner.line[*at].clone())).collect();
+            let pairs: Vec<(Sha, Sha)> = trials
+                .iter()
+                .map(|at| (self.tip.clone(), self.planner.line[*at].clone()))
+                .collect();
             let clean = self.planner.repo.merge_cleanly(&pairs).await.or_machine()?;
             self.plan.merges += pairs.len();
             trials.into_iter().zip(clean).for_each(|(at, is_clean)| search.learn(at, is_clean));
@@ -161,7 +168,8 @@ impl Draft<'_> {
     /// Positions at which the result of a merge can change: commits that touch what the fork changed, or that delete from a
     /// folder in which the fork added something, as the rename of a folder does.
     async fn candidates(&self, start: usize, end: usize) -> Result<Vec<usize>, Failure> {
-        let delta = self.planner.repo.changed_entries(&self.merged, &self.tip).await.or_machine()?;
+        let delta =
+            self.planner.repo.changed_entries(&self.merged, &self.tip).await.or_machine()?;
         let changed: BTreeSet<&[u8]> = delta.iter().map(|entry| entry.path.as_slice()).collect();
         let added = delta.iter().filter(|entry| entry.old.is_none());
         let folders: BTreeSet<&[u8]> = added.flat_map(|entry| parents(&entry.path)).collect();

@@ -70,7 +70,8 @@ pub(crate) async fn prove_check(
             "the check {} although {shown} cannot be parsed any more: its success says nothing",
             words(&checked.summary)
         );
-        let remedy = "let the check build or test what upstream changes, or leave out --prove-check";
+        let remedy =
+            "let the check build or test what upstream changes, or leave out --prove-check";
         return Err(Failure::new(ForkliftExit::NotIntegrated, text).with_remedy(remedy));
     }
     ui.note("the check can fail: it was red on a seeded break");

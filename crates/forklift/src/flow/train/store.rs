@@ -124,9 +124,8 @@ impl TrainStore {
         layout: PullLayout,
     ) -> Result<TrainRecord, Failure> {
         let (base, target) = (seen.pins.base.clone(), seen.pins.upstream.clone());
-        let taken = |attempt: &usize| {
-            self.record_path(&train_name(&base, &target, *attempt)).exists()
-        };
+        let taken =
+            |attempt: &usize| self.record_path(&train_name(&base, &target, *attempt)).exists();
         let attempt = (1..).find(|attempt| !taken(attempt)).unwrap_or(1);
         Ok(TrainRecord {
             name: train_name(&base, &target, attempt),

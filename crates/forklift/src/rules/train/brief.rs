@@ -22,7 +22,9 @@ pub(crate) fn render_commit(kind: StepKind, commit: &UpstreamCommit<'_>) -> Stri
         StepKind::Break => {
             "It merges without a conflict, and the check fails with it and passes without it. Adapt the fork to it."
         }
-        StepKind::Conflict | StepKind::Batch => "It conflicts with the fork. Nothing else is merged.",
+        StepKind::Conflict | StepKind::Batch => {
+            "It conflicts with the fork. Nothing else is merged."
+        }
     };
     let message: String = commit.message.trim().chars().take(MESSAGE_CHARS).collect();
     let quoted: String = message.lines().map(|line| format!("> {line}\n")).collect();

@@ -61,7 +61,8 @@ fn class(kind: StepKind) -> &'static str {
 
 fn picture(plan: &TrainPlan) -> Markup {
     let span = |step: &PlannedStep| {
-        let class = format!("{}{}", class(step.kind), if step.is_estimate { " estimate" } else { "" });
+        let class =
+            format!("{}{}", class(step.kind), if step.is_estimate { " estimate" } else { "" });
         html! { span class=(class) style=(format!("flex-grow: {}", step.commits)) {} }
     };
     html! { div.line aria-hidden="true" { @for step in &plan.steps { (span(step)) } } }

@@ -16,7 +16,8 @@ use crate::rules::words::counted;
 /// Steps, points and conflicts; more are counted.
 const ROWS: usize = 200;
 
-const TABLE: &str = "| step | commits | up to | kind | decided by | check |\n|---|---|---|---|---|---|\n";
+const TABLE: &str =
+    "| step | commits | up to | kind | decided by | check |\n|---|---|---|---|---|---|\n";
 
 /// Facts about a step and those before it.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +62,8 @@ pub(crate) fn render_train_pull(facts: &TrainPullFacts<'_>) -> NewPull {
 
 fn opening(facts: &TrainPullFacts<'_>) -> String {
     let TrainPullFacts { step, record, .. } = *facts;
-    let (branch, target) = (inert_code(record.fork.branch.as_str()), inert_code(&cut(&step.target)));
+    let (branch, target) =
+        (inert_code(record.fork.branch.as_str()), inert_code(&cut(&step.target)));
     let mut text = format!(
         "{MARK}\n\nBrings {branch} up to date with upstream's {target} in steps, each a merge commit that the host judged and \
          checked before the next one. Merge it with a merge commit: a squash would lose where upstream's history is.\n"
@@ -152,7 +154,8 @@ fn conflicts(steps: &[&ForkRunRecord]) -> Option<Section> {
     let items: Vec<String> = rows.map(|row| render_row(&row)).collect();
     let section = Section {
         title: "Conflicts",
-        head: "| path | conflict | decided by | result | sure |\n|---|---|---|---|---|\n".to_owned(),
+        head: "| path | conflict | decided by | result | sure |\n|---|---|---|---|---|\n"
+            .to_owned(),
         items,
         noun: "conflicts",
         importance: Importance::Conflicts,

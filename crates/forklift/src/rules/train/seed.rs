@@ -31,9 +31,10 @@ fn is_source(path: &[u8], check: &str) -> bool {
     let text = String::from_utf8_lossy(path);
     let name = text.rsplit('/').next().unwrap_or_default();
     let is_known = name.rsplit_once('.').is_some_and(|(_, kind)| SOURCES.contains(&kind));
-    let is_test = text.to_lowercase().split(['/', '.', '_', '-']).any(|word| {
-        ["test", "tests", "spec", "conftest"].contains(&word)
-    });
+    let is_test = text
+        .to_lowercase()
+        .split(['/', '.', '_', '-'])
+        .any(|word| ["test", "tests", "spec", "conftest"].contains(&word));
     is_known && !is_test && !check.contains(name)
 }
 

@@ -1,0 +1,168 @@
+//! The commit of upstream that breaks the fork's check: found by `forklift first --check`, and a step of its own in a train.
+
+use std::time::Instant;
+
+use serde_json::Value;
+use testkit::hermetic::{Hermetic, Output};
+use testkit::part::{Part, require};
+use testkit::repo::{Fork, Language, PlantedFork};
+
+use crate::support::Person;
+use crate::train::{merged, only_branch, train};
+
+fn first(person: &Person, flags: &[&str]) -> Output {
+    let words = [&["first", "--backend", "bwrap"], flags].concat();
+    person.hermetic.run(&mut person.forklift(&words))
+}
+
+/// The event about the search.
+fn found(output: &Output) -> Value {
+    let values = output.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut breaks = values.filter(|value| value["event"] == "break");
+    breaks.next().unwrap_or_else(|| panic!("{}", output.snapshot()))
+}
+
+/// Upstream removes the file that the fork's check needs in the fifth of nine commits; nothing conflicts.
+fn nine(check: &str) -> Option<Person> {
+    Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.checkout.write("FORK.md", format!("---\ncheck: '{check}'\n---\n"));
+        fork.fork_commit("the fork's check");
+        for number in 1..=9 {
+            if number == 5 {
+                fork.upstream_does("drop the old file\n\nNobody needs it.", |author| {
+                    author.git(&["rm", "-q", "upstream.txt"]);
+                });
+            } else {
+                fork.upstream_commit(
+                    &format!("n{number}.py"),
+                    "x = 1\n",
+                    &format!("number {number}"),
+                );
+            }
+        }
+        fork
+    })
+}
+
+const CHECK: &str = "test -f upstream.txt || test -f repaired";
+
+#[test]
+fn the_commit_that_breaks_the_check_is_named_with_its_message_and_patch() {
+    let Some(person) = nine(CHECK) else { return };
+    let planted = person.fork.upstream.sha("main~4");
+    let output = first(&person, &["--check", "--json"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let value = found(&output);
+    assert_eq!(value["commit"], planted);
+    assert_eq!((&value["position"], &value["of"]), (&5.into(), &9.into()));
+    assert!(value["message"].as_str().expect("text").contains("Nobody needs it"), "{value}");
+    assert!(value["patch"].as_str().expect("text").contains("deleted file"), "{value}");
+    let text = first(&person, &["--check"]);
+    assert!(
+        text.stdout.contains("drop the old file") && text.stdout.contains("as known")
+            || text.stderr.contains("as known before"),
+        "{}",
+        text.snapshot()
+    );
+    assert!(!text.stderr.contains("> check 1"), "a tree was checked twice: {}", text.stderr);
+    assert_eq!(person.runs().len(), 0);
+}
+
+#[test]
+fn a_check_that_passes_blames_nothing_and_one_that_is_red_before_blames_no_commit() {
+    let Some(person) = nine("true") else { return };
+    let output = first(&person, &["--check", "--json"]);
+    assert_eq!(found(&output)["commit"], Value::Null);
+    let output = first(&person, &["--check=false"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(output.stderr.contains("no commit of upstream is to blame"), "{}", output.stderr);
+    let output = first(&person, &["--check=test -f upstream.txt", "--json"]);
+    assert_eq!(found(&output)["commit"], person.fork.upstream.sha("main~4"));
+    let Some(person) = Person::new() else { return };
+    let output = first(&person, &["--check"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("FORK.md"), "{}", output.stderr);
+}
+
+#[test]
+fn a_check_that_cannot_fail_is_refused_where_a_proof_is_wanted() {
+    let Some(person) = nine("true") else { return };
+    person.fork.checkout.write("own.py", "y = 1\n");
+    person.fork.fork_commit("a source file");
+    let output = first(&person, &["--check", "--prove-check"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(output.stderr.contains("says nothing"), "{}", output.stderr);
+    let output =
+        first(&person, &["--check=for f in *.py; do python3 $f || exit 1; done", "--prove-check"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("red on a seeded break"), "{}", output.stderr);
+}
+
+#[test]
+fn a_train_names_the_break_and_lets_an_agent_adapt_the_fork_to_that_commit_alone() {
+    let Some(person) = nine(CHECK) else { return };
+    let script = "[[step]]\nrun = '''set -e
+test -f .git/MERGE_HEAD && grep -q 'status 1' /harness-state/check.md
+touch repaired && git add -A && git commit -q --no-edit'''\n";
+    let output = train(&person, script, &["--accept-dropped"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("drop the old file"), "{}", output.stdout);
+    assert!(output.stdout.contains("broke the check"), "{}", output.stdout);
+    let steps = [5, 4, 0].map(|before| person.fork.upstream.sha(&format!("main~{before}")));
+    assert_eq!(merged(&person, &only_branch(&person)), steps);
+}
+
+#[test]
+fn without_an_agent_that_can_help_the_train_stops_before_the_break() {
+    let Some(person) = nine(CHECK) else { return };
+    let output = train(&person, "[[step]]\nexit = 3\n", &[]);
+    assert_eq!(output.status, Some(6), "{}", output.snapshot());
+    assert_eq!(merged(&person, &only_branch(&person)), [person.fork.upstream.sha("main~5")]);
+    assert!(output.stdout.contains("by hand"), "{}", output.stdout);
+}
+
+/// A made fork, with a break in one of 300 commits. Returns the number of checks, or `None` where the box lacks the compiler.
+fn search_planted(language: Language, position: usize) -> Option<u64> {
+    require(Part::Bwrap)?;
+    let hermetic = Hermetic::new();
+    let rustc = host::env::var("BOX_RUSTC");
+    let PlantedFork { fork, planted } =
+        PlantedFork::make(&hermetic, language, (300, position), rustc.as_deref());
+    let person = Person { hermetic, fork };
+    let began = Instant::now();
+    let output = first(&person, &["--check", "--json"]);
+    if output.status == Some(3) && output.stderr.contains("status 127") {
+        println!("missing part: the compiler of {language:?} in the box");
+        return None;
+    }
+    assert_eq!(output.status, Some(0), "{language:?} {position}: {}", output.snapshot());
+    let value = found(&output);
+    assert_eq!(value["commit"], planted, "{language:?} {position}: {value}");
+    let checks = 1 + value["checks"].as_u64().expect("a number");
+    assert!(checks <= 10, "{language:?} {position}: {checks} checks");
+    println!(
+        "{language:?}, commit {position} of 300: {checks} checks, {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+    Some(checks)
+}
+
+/// `make bench-train` searches 30 made forks.
+#[test]
+fn a_break_planted_in_one_of_300_commits_is_named_with_at_most_ten_checks() {
+    let forks: usize =
+        host::env::var("TRAIN_FORKS").map_or(3, |text| text.parse().expect("a number"));
+    let languages: Vec<Language> = match forks {
+        0..=3 => vec![Language::C, Language::Python],
+        _ => Language::ALL.to_vec(),
+    };
+    let mut named = 0;
+    for number in 0..forks {
+        let position = [1, 300, 150, 299, 2][number % 5] + if number < 5 { 0 } else { number };
+        let position = position.min(300);
+        let checks = search_planted(languages[number % languages.len()], position);
+        named += usize::from(checks.is_some());
+    }
+    println!("{named} of {forks} named");
+}
