@@ -7,7 +7,7 @@ BOTTLEWORKS = $(or $(CARGO_TARGET_DIR),target)/debug/bottleworks
 # Every part that the suites without a container engine use.
 PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
 
-.PHONY: help demo test test-aos test-real chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-merge bench-verdict install dist test-dist book record
+.PHONY: help demo test test-aos test-real chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-train bench-merge bench-verdict install dist test-dist book record
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -33,9 +33,10 @@ test-real: ## Run the suites with real parts: a container engine of our own, and
 	@scripts/packages real
 	scripts/test-real
 
-chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200, SERIES=50 of 14 kills), kill forklift while it pushes (PUSH_ROUNDS=10), and kill wf at every change of a folder; prints rounds, faults and losses
+chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200, SERIES=50 of 14 kills), kill forklift while it pushes (PUSH_ROUNDS=10) and while a train is on its way (TRAIN_KILLS=200), and kill wf at every change of a folder; prints rounds, faults and losses
 	@scripts/packages test
 	$(PARTS) PUSH_ROUNDS=$(or $(PUSH_ROUNDS),10) $(CARGO) test --package forklift --test it -- push_chaos:: --nocapture
+	$(PARTS) TRAIN_KILLS=$(or $(TRAIN_KILLS),200) $(CARGO) test --package forklift --test it -- train_kill:: --nocapture
 	$(PARTS) KILL_POINTS=all $(CARGO) test --package bottleworks-wf --test it -- kill_chaos:: --nocapture
 	$(PARTS) CHAOS_ROUNDS=$(or $(ROUNDS),200) KILL_SERIES=$(or $(SERIES),50) $(CARGO) test --package bot-bottle --test it -- chaos:: feedback:: plan_first:: --nocapture
 
@@ -78,6 +79,9 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 
 bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many conflicts are resolved, and how often as people did
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-merge
+
+bench-train: ## Search made forks (TRAIN_FORKS=30) in C, Python, Rust and Go for the one of 300 commits that breaks them; BOX_RUSTC names the compiler as the box has it
+	$(PARTS) TRAIN_FORKS=$(or $(TRAIN_FORKS),30) BOX_RUSTC="$(BOX_RUSTC)" $(CARGO) test --package forklift --test it -- train_break::a_break_planted --nocapture
 
 bench-verdict: ## Judge honest merges of public forks (CLONES=folder LIST=file) or of generated ones, and dishonest variants of them
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-verdict
