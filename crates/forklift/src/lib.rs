@@ -80,8 +80,7 @@ enum ForkliftCommand {
     Retry(resume::RetryArgs),
     Publish(publish::PublishArgs),
     Withdraw(withdraw::WithdrawArgs),
-    /// Show every fork that has runs: how far behind it is, its last run, and what to do next
-    Status,
+    Status(status::StatusArgs),
     Changelog(changelog::ChangelogArgs),
     Files(files::FilesArgs),
     First(first::FirstArgs),
@@ -131,7 +130,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Retry(args) => resume::cmd_retry(ui, &args, here),
         ForkliftCommand::Publish(args) => publish::cmd_publish(ui, &args, here),
         ForkliftCommand::Withdraw(args) => withdraw::cmd_withdraw(ui, &args, here),
-        ForkliftCommand::Status => status::cmd_status(ui),
+        ForkliftCommand::Status(args) => status::cmd_status(ui, &args),
         ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args, here),
         ForkliftCommand::Files(args) => files::cmd_files(ui, &args, here),
         ForkliftCommand::First(args) => first::cmd_first(ui, &args, here),

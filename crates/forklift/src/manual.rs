@@ -33,7 +33,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("retry", "forklift retry\nforklift retry last"),
     ("publish", "forklift publish\nforklift publish last --accept-loss"),
     ("withdraw", "forklift withdraw\nforklift withdraw last --yes"),
-    ("status", "forklift status\nforklift status --json"),
+    ("status", "forklift status\nforklift status --max-days 3 --json"),
     ("changelog", "forklift changelog\nforklift changelog --target v2.0"),
     ("files", "forklift files\nforklift files --hash"),
     (

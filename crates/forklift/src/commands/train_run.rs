@@ -321,7 +321,14 @@ impl TrainRun<'_> {
         let mut run = ForkRun::open(self.ui, self.places, dir, repo, self.cancel.clone())?;
         run.accept(&AcceptArgs::of(&self.args));
         run.run.record.settings.publish_mode = self.args.publishing.mode();
-        self.advance(state, run).await.map(Some)
+        let dir = run.run.dir.clone();
+        let status = self.advance(state, run).await?;
+        let meta = ForkRunRecord::load(&dir).or_machine()?;
+        if matches!(meta.verdict, Some(Verdict::Infra { .. })) {
+            self.ui.note(&format!("the box of {} was lost: the step is made again", dir.id()));
+            return Ok(Some(ForkliftExit::Success));
+        }
+        Ok(Some(status))
     }
 
     /// Runs a step to its end, and decides whether the train can go on.

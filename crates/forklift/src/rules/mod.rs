@@ -24,6 +24,7 @@ pub(crate) mod run_facts;
 pub(crate) mod search;
 mod section;
 pub(crate) mod strategy;
+pub(crate) mod sync_health;
 pub(crate) mod target;
 pub(crate) mod test_gate;
 pub(crate) mod train;

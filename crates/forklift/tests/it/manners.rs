@@ -118,8 +118,8 @@ fn the_status_shows_every_fork_and_what_to_do_next() {
     let blocks: Vec<&str> = output.stdout.split("\n\n").collect();
     assert_eq!(blocks.len(), 2, "{}", output.stdout);
     for (block, words) in [
-        (blocks[0], ["other (main)", "by 1,", "stuck", "--answer"]),
-        (blocks[1], ["(main)", "by 1,", "verified", "git fetch origin && git diff"]),
+        (blocks[0], ["other (main)", "by 1 commit,", "blocked", "--answer"]),
+        (blocks[1], ["(main)", "by 1 commit,", "last good", "git fetch origin && git diff"]),
     ] {
         for word in words {
             assert!(block.contains(word), "{word}: {}", output.stdout);
@@ -129,6 +129,23 @@ fn the_status_shows_every_fork_and_what_to_do_next() {
     let rows: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!(rows[0]["verdict"]["kind"], "stuck", "{rows}");
     assert_eq!(rows[1]["behind"], 1, "{rows}");
+    assert_eq!((&rows[0]["missed"], &rows[1]["missed"]), (&1.into(), &0.into()), "{rows}");
+}
+
+#[test]
+fn the_status_is_red_after_two_missed_syncs_and_when_none_was_good_for_too_long() {
+    let Some(person) = Person::new() else { return };
+    let stuck = "[[step]]\nstuck = \"help\"\n";
+    for expected in [Some(0), Some(3)] {
+        assert_eq!(person.run(stuck, &[]).status, Some(4));
+        let output = forklift(&person, &["status"]);
+        assert_eq!(output.status, expected, "{}", output.snapshot());
+    }
+    let output = forklift(&person, &["status"]);
+    assert!(output.stdout.contains("2 syncs in a row without a result"), "{}", output.stdout);
+    assert_eq!(person.run(crate::support::MERGE, &[]).status, Some(0));
+    assert_eq!(forklift(&person, &["status"]).status, Some(0));
+    assert_eq!(forklift(&person, &["status", "--max-days", "0"]).status, Some(0));
 }
 
 /// Puts a git before the real one that does something first at one of its commands. Returns its folder.

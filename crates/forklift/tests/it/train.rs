@@ -284,6 +284,20 @@ fn a_branch_that_others_rewrote_or_deleted_stops_the_train() {
 }
 
 #[test]
+fn a_train_goes_on_where_its_runs_and_records_are_lost() {
+    let Some(person) = seven("words\n") else { return };
+    train(&person, KEEPS_BOTH, &["--steps", "1"]);
+    let branch = only_branch(&person);
+    std::fs::remove_dir_all(person.hermetic.home().join(".local/state/forklift")).expect("removed");
+    let output = train(&person, KEEPS_BOTH, &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("on origin"), "{}", output.stderr);
+    let steps = [4, 3, 0].map(|before| upstream(&person, before));
+    assert_eq!(only_branch(&person), branch);
+    assert_eq!(merged(&person, &branch), steps);
+}
+
+#[test]
 fn a_train_is_no_rebase_and_needs_a_common_history() {
     let Some(person) = seven("---\nstrategy: rebase\n---\n") else { return };
     let output = train(&person, KEEPS_BOTH, &["--plan"]);

@@ -64,6 +64,18 @@ impl Git {
         text.trim_end().parse().map_err(|error| answer.unreadable(error))
     }
 
+    /// Returns the committer's date of the oldest commit reachable from `tip` and not from `exclude`, in seconds since 1970.
+    pub async fn oldest_new_commit(
+        &self,
+        tip: &Sha,
+        exclude: &Sha,
+    ) -> Result<Option<i64>, GitError> {
+        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
+        let answer = self.query(argv_with("log --no-patch --format=%ct", range)).await?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        Ok(text.lines().filter_map(|line| line.parse().ok()).min())
+    }
+
     /// Returns a best common ancestor, if there is one.
     pub async fn merge_base(&self, one: &Sha, other: &Sha) -> Result<Option<Sha>, GitError> {
         let argv = argv_with("merge-base", [one.as_str(), other.as_str()]);

@@ -29,8 +29,11 @@ impl SealedRepo {
         }
         // Git takes the second commit of a line for the only parent of the first.
         let parents = [before].into_iter().chain(line);
-        let input: String =
-            line.iter().zip(parents).map(|(commit, parent)| format!("{commit} {parent}\n")).collect();
+        let input: String = line
+            .iter()
+            .zip(parents)
+            .map(|(commit, parent)| format!("{commit} {parent}\n"))
+            .collect();
         let call = GitCall::new(argv(PATHS)).reading(input.as_bytes()).within(MERGE_LIMIT);
         let answer = self.git.query(call).await?;
         answer.parse(|bytes| parse_line(bytes, line), "it is not a list of changed paths")
@@ -66,13 +69,8 @@ mod tests {
     fn commits_without_changes_have_no_paths() {
         let line = [sha("a"), sha("b"), sha("c")];
         let header = |status| format!(":100644 100644 {} {} {status}", sha("1"), sha("2"));
-        let text = format!(
-            "{}\0{}\0x y\0{}\0{}\0gone\0",
-            line[0],
-            header("M"),
-            line[2],
-            header("D")
-        );
+        let text =
+            format!("{}\0{}\0x y\0{}\0{}\0gone\0", line[0], header("M"), line[2], header("D"));
         let found = parse_line(text.as_bytes(), &line).unwrap();
         let path = |path: &[u8], is_deleted| vec![LinePath { path: path.to_vec(), is_deleted }];
         assert_eq!(found, [path(b"x y", false), vec![], path(b"gone", true)]);

@@ -11,7 +11,7 @@ use shell::Ui;
 use crate::exit::{Failure, OrExit};
 use crate::flow::integrate::host_identity;
 use crate::flow::progress::Counter;
-use crate::rules::train::window::{Window, WindowSearch};
+use crate::rules::train::window::{SearchExtent, Window, WindowSearch};
 use crate::rules::train::{CommitLabel, FirstConflict, PlannedStep, StepKind, TrainPlan};
 
 /// Facts of a plan, and the repository in which it is made.
@@ -83,11 +83,18 @@ impl Draft<'_> {
             return self.add(start, start, kind, &merged, Vec::new()).await;
         }
         let candidates = self.candidates(start, end).await?;
-        let mut window = self.search(WindowSearch::new(start, end, candidates)).await?;
+        let extent = match self.has_conflict() {
+            true => SearchExtent::FirstConflict,
+            false => SearchExtent::Whole,
+        };
+        let search = WindowSearch::new((start, end), candidates, extent);
+        let mut window = self.search(search).await?;
         let mut merged = self.merge(window.batch_end.unwrap_or(start)).await?;
         if merged.is_clean != window.batch_end.is_some() {
             // The paths alone did not tell, as after a rename of a folder: every commit is tried.
-            window = self.search(WindowSearch::new(start, end, (start..end).collect())).await?;
+            window = self
+                .search(WindowSearch::new((start, end), (start..end).collect(), extent))
+                .await?;
             merged = self.merge(window.batch_end.unwrap_or(start)).await?;
         }
         if !merged.is_clean && window.batch_end.is_some() {
@@ -115,7 +122,7 @@ impl Draft<'_> {
         merged: &MergedTree,
         passes: Vec<CommitLabel>,
     ) -> Result<usize, Failure> {
-        let is_estimate = self.plan.steps.iter().any(|step| step.kind == StepKind::Conflict);
+        let is_estimate = self.has_conflict();
         let shown = conflicts_of(merged);
         let conflicts =
             shown.iter().map(|it| format!("{} ({})", it.path, it.kind.as_str())).collect();
@@ -142,6 +149,11 @@ impl Draft<'_> {
         self.tip = self.planner.repo.commit_tree(draft).await.or_machine()?;
         self.merged = upstream;
         Ok(last + 1)
+    }
+
+    /// Returns whether a step conflicts: what follows is an estimate.
+    fn has_conflict(&self) -> bool {
+        self.plan.steps.iter().any(|step| step.kind == StepKind::Conflict)
     }
 
     async fn merge(&mut self, at: usize) -> Result<MergedTree, Failure> {

@@ -23,6 +23,9 @@ use crate::flow::resolver::learned_file;
 use crate::rules::judge::Verdict;
 use crate::rules::train::{CommitLabel, PullLayout, TRAIN_BRANCHES, train_name};
 
+/// Prefix of the folders of scratch repositories.
+const SCRATCH: &str = "scratch-";
+
 /// A commit that breaks the check, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FoundBreak {
@@ -69,12 +72,8 @@ impl TrainStore {
     pub(crate) async fn open(places: &ForkliftDirs, user: &UserRepo) -> Result<Self, Failure> {
         let folder = places.runs.with_file_name("trains").join(fork_key(user));
         std::fs::create_dir_all(&folder).or_machine()?;
+        remove_left(&folder)?;
         let path = folder.join("repo.git");
-        let is_whole = path.join("config").exists();
-        if !is_whole && path.exists() {
-            // A process was killed while it was made.
-            host::file::remove_tree_safely(&path).or_machine()?;
-        }
         let repo = user.beside(&path).await.or_machine()?;
         let [theirs, own] = [user, &repo].map(|repo| learned_file(&places.cache, repo));
         if !own.exists() && theirs.is_file() {
@@ -175,7 +174,7 @@ impl TrainStore {
 
     /// A scratch repository that sees the objects of the train's, for merges in memory.
     pub(crate) async fn scratch(&self) -> Result<TrainScratch, Failure> {
-        let folder = TempDir::new_in(&self.folder).or_machine()?;
+        let folder = TempDir::with_prefix_in(SCRATCH, &self.folder).or_machine()?;
         let format = self.repo.object_format();
         let repo = SealedRepo::init_bare(&folder.path().join("scratch.git"), format).await;
         let repo = repo.or_machine()?;
@@ -189,6 +188,23 @@ impl TrainStore {
         write_transient(&path, text.as_bytes(), 0o600).or_machine()?;
         Ok(path)
     }
+}
+
+/// Removes what a killed process left: scratch repositories, and the train's own if it was not made to its end. The caller
+/// holds the fork's lock.
+fn remove_left(folder: &Path) -> Result<(), Failure> {
+    for entry in std::fs::read_dir(folder).or_machine()?.flatten() {
+        let name = entry.file_name();
+        let is_scratch = name.to_string_lossy().starts_with(SCRATCH);
+        let is_half = name == "repo.git"
+            && !["HEAD", "config", "refs", "objects"]
+                .iter()
+                .all(|it| entry.path().join(it).exists());
+        if is_scratch || is_half {
+            host::file::remove_tree_safely(&entry.path()).or_machine()?;
+        }
+    }
+    Ok(())
 }
 
 /// A repository that is deleted on drop.

@@ -12,6 +12,18 @@ const MOST_ONE_BY_ONE: usize = 40;
 /// Probes, evenly spread, after halving.
 const PROBES: usize = 12;
 
+/// Most candidates that are tried at once where the first conflict is enough.
+const MOST_AT_ONCE: usize = 16;
+
+/// Extent of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SearchExtent {
+    /// The longest clean batch.
+    Whole,
+    /// The first conflict, for a window that is an estimate anyway.
+    FirstConflict,
+}
+
 /// Result of a search, as positions in upstream's line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -27,6 +39,7 @@ pub(crate) struct Window {
 pub(crate) struct WindowSearch {
     start: usize,
     end: usize,
+    extent: SearchExtent,
     candidates: Vec<usize>,
     /// Known candidates by index, with whether they are clean.
     known: BTreeMap<usize, bool>,
@@ -35,14 +48,23 @@ pub(crate) struct WindowSearch {
 
 impl WindowSearch {
     /// Starts a search. `candidates` are the positions at which the result can change, in order.
-    pub(crate) fn new(start: usize, end: usize, candidates: Vec<usize>) -> Self {
-        Self { start, end, candidates, known: BTreeMap::new(), has_probed: false }
+    pub(crate) fn new(
+        (start, end): (usize, usize),
+        candidates: Vec<usize>,
+        extent: SearchExtent,
+    ) -> Self {
+        Self { start, end, extent, candidates, known: BTreeMap::new(), has_probed: false }
     }
 
     /// Positions to try next; none when the search is done.
     pub(crate) fn next_trials(&mut self) -> Vec<usize> {
         let count = self.candidates.len();
-        let indices: Vec<usize> = if count <= MOST_ONE_BY_ONE {
+        let indices: Vec<usize> = if self.extent == SearchExtent::FirstConflict {
+            let tried = self.known.len();
+            let has_conflict = self.known.values().any(|clean| !clean);
+            let next = if has_conflict { 0 } else { (tried + 1).min(MOST_AT_ONCE) };
+            (tried..count).take(next).collect()
+        } else if count <= MOST_ONE_BY_ONE {
             (0..count).filter(|index| !self.known.contains_key(index)).collect()
         } else if self.known.is_empty() {
             vec![0, count - 1]
@@ -118,7 +140,16 @@ mod tests {
         candidates: &[usize],
         clean: impl Fn(usize) -> bool,
     ) -> (Window, usize) {
-        let mut search = WindowSearch::new(start, end, candidates.to_vec());
+        run_to(SearchExtent::Whole, (start, end), candidates, clean)
+    }
+
+    fn run_to(
+        extent: SearchExtent,
+        range: (usize, usize),
+        candidates: &[usize],
+        clean: impl Fn(usize) -> bool,
+    ) -> (Window, usize) {
+        let mut search = WindowSearch::new(range, candidates.to_vec(), extent);
         let mut trials = 0;
         loop {
             let next = search.next_trials();
@@ -168,6 +199,20 @@ mod tests {
         let (window, trials) = run(0, 150, &all, |_| true);
         assert_eq!((window.batch_end, window.first_conflict), (Some(149), None));
         assert!(trials <= 14, "{trials} trials");
+    }
+
+    #[test]
+    fn an_estimate_ends_at_the_first_conflict() {
+        let all: Vec<usize> = (0..30).collect();
+        for first in [0, 1, 9, 29] {
+            let extent = SearchExtent::FirstConflict;
+            let (window, trials) = run_to(extent, (0, 30), &all, |at| at < first);
+            assert_eq!(window.first_conflict, Some(first));
+            assert_eq!(window.batch_end, first.checked_sub(1));
+            assert!(trials <= 2 * first + 1, "{trials} trials");
+        }
+        let (window, _) = run_to(SearchExtent::FirstConflict, (0, 30), &all, |_| true);
+        assert_eq!((window.batch_end, window.first_conflict), (Some(29), None));
     }
 
     /// A small generator, so that every run tests the same cases.
