@@ -1,7 +1,6 @@
 //! Search for the longest clean batch in a window of upstream's commits.
 //!
-//! Whether the fork merges with a commit without a conflict can change only at commits that touch what the fork changed: the
-//! candidates. Few of them are tried one by one, which is exact. Of many, halving finds one place where a conflict begins, and
+//! A merge can begin or cease to conflict only at commits that touch what the fork changed: the candidates. Few of them are tried one by one, which is exact. Of many, halving finds one place where a conflict begins, and
 //! probes below and above it find the others: a conflict may appear, be undone upstream, and appear again.
 
 use std::collections::BTreeMap;
