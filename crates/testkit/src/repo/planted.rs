@@ -18,7 +18,7 @@ pub enum Language {
     Python,
     /// Compiled with `rustc`.
     Rust,
-    /// Built with `go`.
+    /// Compiled with `go tool compile`.
     Go,
 }
 
@@ -81,7 +81,7 @@ fn sources(language: Language) -> Sources {
             before: "package main\n\nfunc area(w, h int) int { return w * h }\n",
             fork_name: "feature.go",
             fork: "package main\n\nfunc main() {\n\tif area(2, 3) != 6 {\n\t\tpanic(\"area\")\n\t}\n}\n",
-            check: "PATH=$PATH:/usr/local/go/bin GOCACHE=/tmp/go GO111MODULE=off go build -o /tmp/feature core.go feature.go && /tmp/feature",
+            check: "PATH=$PATH:/usr/local/go/bin go tool compile -p main -o /tmp/feature.o core.go feature.go",
         },
     }
 }
