@@ -21,6 +21,7 @@ use crate::flow::train::check_bench::{BenchOptions, CheckBench, words};
 use crate::flow::train::prove::prove_check;
 use crate::rules::fork_file::{ForkRules, TimedCommand};
 use crate::rules::search::Search;
+use crate::rules::train::CommitLabel;
 use crate::rules::words::counted;
 
 /// Time limit of a check that the command line names, as that of one in FORK.md.
@@ -167,7 +168,7 @@ impl CheckSearch<'_> {
             BreakFound::Commit(report) => report.show(ui, line.len()),
             BreakFound::OneOf(labels) => {
                 ui.event("break", &json!({"one_of": labels, "checks": bench.ran()}));
-                let words: Vec<String> = labels.iter().map(|label| label.words()).collect();
+                let words: Vec<String> = labels.iter().map(CommitLabel::words).collect();
                 ui.result("breaks", &format!("one of {}", words.join(", ")));
             }
             BreakFound::RedBefore { how } => {

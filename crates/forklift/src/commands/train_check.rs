@@ -22,7 +22,7 @@ use crate::flow::train::prove::prove_check;
 use crate::flow::train::store::{FoundBreak, runs_of_train};
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
-use crate::rules::train::{PullLayout, TrainStep, published_branch};
+use crate::rules::train::{CommitLabel, PullLayout, TrainStep, published_branch};
 use crate::rules::words::counted;
 
 impl TrainRun<'_> {
@@ -91,7 +91,7 @@ impl TrainRun<'_> {
                 report.found
             }
             BreakFound::OneOf(labels) => {
-                let words: Vec<String> = labels.iter().map(|label| label.words()).collect();
+                let words: Vec<String> = labels.iter().map(CommitLabel::words).collect();
                 self.ui.event("break", &json!({"one_of": labels}));
                 self.ui.result("breaks", &format!("one of {}", words.join(", ")));
                 let Some(commit) = labels.into_iter().next() else { return Ok(false) };

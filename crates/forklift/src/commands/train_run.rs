@@ -347,14 +347,13 @@ impl TrainRun<'_> {
         let status = outcome?;
         let meta = ForkRunRecord::load(&dir).or_machine()?;
         let kind = step.as_ref().map(|step| step.step.kind);
-        match &meta.verdict {
-            Some(Verdict::Publish) => return Ok(status),
-            Some(Verdict::CheckFailed { .. }) if kind == Some(StepKind::Batch) => {
-                if self.search_break(state, &meta, &dir).await? {
-                    return Ok(ForkliftExit::Success);
-                }
-            }
-            _ => {}
+        if meta.verdict == Some(Verdict::Publish) {
+            return Ok(status);
+        }
+        let has_failed = matches!(meta.verdict, Some(Verdict::CheckFailed { .. }));
+        let is_searched = has_failed && kind == Some(StepKind::Batch);
+        if is_searched && self.search_break(state, &meta, &dir).await? {
+            return Ok(ForkliftExit::Success);
         }
         self.show_by_hand(state, step.as_ref()).await?;
         Ok(if status == ForkliftExit::Success { ForkliftExit::NotIntegrated } else { status })

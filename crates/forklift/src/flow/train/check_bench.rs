@@ -231,7 +231,7 @@ async fn remove_left(folder: &Path) -> Result<(), Failure> {
             continue;
         }
         for name in BOXES {
-            let left = BoxDir::new(&path.join("boxes").join(name));
+            let left = BoxDir::new(path.join("boxes").join(name));
             if !left.path().is_dir() {
                 continue;
             }

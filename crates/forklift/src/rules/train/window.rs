@@ -232,7 +232,7 @@ mod tests {
                 (0..end).filter(|_| next_random(&mut state) % 8 < share).collect();
             candidates.truncate(MOST_ONE_BY_ONE);
             let conflicting: Vec<bool> =
-                (0..end).map(|_| next_random(&mut state) % 3 == 0).collect();
+                (0..end).map(|_| next_random(&mut state).is_multiple_of(3)).collect();
             let is_clean = |at: usize| {
                 candidates.iter().rev().find(|it| **it <= at).is_none_or(|it| !conflicting[*it])
             };
