@@ -104,7 +104,6 @@ async fn drive(
         ));
     }
     let layout = if args.stack { PullLayout::Stack } else { PullLayout::Single };
-    let user_key = crate::flow::observe::fork_key(&user);
     let mut train = TrainRun {
         ui,
         args: run,
@@ -115,7 +114,7 @@ async fn drive(
         seen,
         batch: args.batch.get(),
         prove_check: args.prove_check,
-        user_key,
+        user,
         cancel,
     };
     let Some(mut state) = train.find_state(layout, args.plan).await? else {

@@ -13,6 +13,7 @@ use super::train_run::{TrainRun, TrainState};
 use crate::commands::run_args::AcceptArgs;
 use crate::exit::{Failure, OrExit};
 use crate::flow::earlier::StoredRun;
+use crate::flow::observe::fork_key;
 use crate::flow::publish_run::create_publish_run;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
@@ -33,12 +34,12 @@ impl TrainRun<'_> {
         }
         let rules = self.rules();
         let bench = self.bench(&rules).await?;
-        let scratch = self.store.scratch().await?;
+        let scratch = self.scratch().await?;
         let (tip, target) = (self.store.tip(&state.record).await?, &state.record.target);
-        let before = scratch.repo.merge_base(&tip, target).await.or_machine()?;
+        let before = scratch.sealed.merge_base(&tip, target).await.or_machine()?;
         let before = before.unwrap_or_else(|| tip.clone());
         let line = rules.check.as_ref().map_or("", |check| check.line.as_str());
-        prove_check(self.ui, &bench, &scratch.repo, &tip, (&before, target), line).await
+        prove_check(self.ui, &bench, &scratch.sealed, &tip, (&before, target), line).await
     }
 
     fn rules(&self) -> ForkRules {
@@ -54,7 +55,7 @@ impl TrainRun<'_> {
             branch: self.seen.fork.branch.clone(),
         };
         let cancel = self.cancel.clone();
-        CheckBench::open(self.ui, self.places, &self.user_key, rules, options, cancel).await
+        CheckBench::open(self.ui, self.places, &fork_key(&self.user), rules, options, cancel).await
     }
 
     /// Searches a batch, after which the check fails, for the commit that breaks it. Returns whether the train can go on: the
@@ -72,13 +73,13 @@ impl TrainRun<'_> {
             return Ok(false);
         }
         let bench = self.bench(&rules).await?;
-        let scratch = self.store.scratch().await?;
-        let commits = scratch.repo.first_parents(&meta.pins.upstream, &meta.pins.base).await;
+        let scratch = self.scratch().await?;
+        let commits = scratch.sealed.first_parents(&meta.pins.upstream, &meta.pins.base).await;
         let commits = commits.or_machine()?;
         let search = BreakSearch {
             ui: self.ui,
             bench: &bench,
-            repo: &scratch.repo,
+            repo: &scratch.sealed,
             base: &meta.pins.base,
             line: &commits,
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::run::Product;
-use host::git::SealedRepo;
+use host::git::{SealedRepo, UserRepo};
 use host::signal::Cancel;
 use model::exit::ForkliftExit;
 use model::id::Sha;
@@ -16,6 +16,7 @@ use super::run::{StartRequest, advance_stoppable, create_run};
 use crate::commands::run_args::{AcceptArgs, AgentWhen, RunArgs};
 use crate::exit::{Failure, OrExit};
 use crate::flow::observe::Observation;
+use crate::flow::past::ForkPast;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
 use crate::flow::train::plan::Planner;
@@ -48,8 +49,8 @@ pub(super) struct TrainRun<'a> {
     pub(super) seen: Observation,
     pub(super) batch: usize,
     pub(super) prove_check: bool,
-    /// Key of the user's repository, under which results of checks are kept.
-    pub(super) user_key: String,
+    /// The user's repository; results of checks are kept under its key.
+    pub(super) user: UserRepo,
     pub(super) cancel: Cancel,
 }
 
@@ -246,14 +247,22 @@ impl TrainRun<'_> {
     }
 
     pub(super) async fn plan(&self, state: &TrainState, tip: &Sha) -> Result<TrainPlan, Failure> {
-        let scratch = self.store.scratch().await?;
-        let line = self.line(&scratch.repo, state, tip).await?;
-        let before = self.before(&scratch.repo, &line, tip).await?;
+        let scratch = self.scratch().await?;
+        let line = self.line(&scratch.sealed, state, tip).await?;
+        let before = self.before(&scratch.sealed, &line, tip).await?;
         let breaks: BTreeSet<Sha> =
             state.record.breaks.iter().map(|found| found.commit.sha.clone()).collect();
         let planner =
-            Planner { repo: &scratch.repo, line: &line, batch: self.batch, breaks: &breaks };
+            Planner { repo: &scratch.sealed, line: &line, batch: self.batch, breaks: &breaks };
         planner.plan(self.ui, tip, &before).await
+    }
+
+    /// A scratch repository that sees the objects of the user's repository and of the train's, for merges in memory.
+    pub(super) async fn scratch(&self) -> Result<ForkPast, Failure> {
+        let origin = &self.seen.fork.remotes.origin;
+        let past = ForkPast::open(&self.user, origin, &self.places.cache).await?;
+        past.sealed.add_alternate(&self.store.repo.objects_dir()).or_machine()?;
+        Ok(past)
     }
 
     /// Upstream's main line that the train lacks, oldest first.
@@ -405,17 +414,17 @@ impl TrainRun<'_> {
 
     /// Text about a single commit for the agent.
     async fn commit_text(&self, step: &PlannedStep) -> Result<String, Failure> {
-        let scratch = self.store.scratch().await?;
+        let scratch = self.scratch().await?;
         let sha = &step.last.sha;
-        let facts = scratch.repo.new_commits(sha, &[], 1).await.or_machine()?;
-        let messages = scratch.repo.new_messages(sha, &[], 1).await.or_machine()?;
+        let facts = scratch.sealed.new_commits(sha, &[], 1).await.or_machine()?;
+        let messages = scratch.sealed.new_messages(sha, &[], 1).await.or_machine()?;
         let message = messages.into_iter().next().map(|(_, text)| text).unwrap_or_default();
         let (author, parent) = match facts.into_iter().next() {
             Some(facts) => (facts.author.name, facts.parents.into_iter().next()),
             None => (String::new(), None),
         };
         let files = match parent {
-            Some(parent) => scratch.repo.changed_entries(&parent, sha).await.or_machine()?,
+            Some(parent) => scratch.sealed.changed_entries(&parent, sha).await.or_machine()?,
             None => Vec::new(),
         };
         let files: Vec<String> =

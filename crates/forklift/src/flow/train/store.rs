@@ -12,7 +12,6 @@ use model::exit::ForkliftExit;
 use model::id::{BranchName, Sha};
 use run_store::run_dir::RunDir;
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 
 use crate::commands::ForkliftDirs;
 use crate::exit::{Failure, OrExit};
@@ -22,9 +21,6 @@ use crate::flow::record::Fork;
 use crate::flow::resolver::learned_file;
 use crate::rules::judge::Verdict;
 use crate::rules::train::{CommitLabel, PullLayout, TRAIN_BRANCHES, train_name};
-
-/// Prefix of the folders of scratch repositories.
-const SCRATCH: &str = "scratch-";
 
 /// A commit that breaks the check, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,8 +68,8 @@ impl TrainStore {
     pub(crate) async fn open(places: &ForkliftDirs, user: &UserRepo) -> Result<Self, Failure> {
         let folder = places.runs.with_file_name("trains").join(fork_key(user));
         std::fs::create_dir_all(&folder).or_machine()?;
-        remove_left(&folder)?;
         let path = folder.join("repo.git");
+        remove_half(&path)?;
         let repo = user.beside(&path).await.or_machine()?;
         let [theirs, own] = [user, &repo].map(|repo| learned_file(&places.cache, repo));
         if !own.exists() && theirs.is_file() {
@@ -172,16 +168,6 @@ impl TrainStore {
         self.repo.move_branch(&branch, tip, expected).await.or_machine()
     }
 
-    /// A scratch repository that sees the objects of the train's, for merges in memory.
-    pub(crate) async fn scratch(&self) -> Result<TrainScratch, Failure> {
-        let folder = TempDir::with_prefix_in(SCRATCH, &self.folder).or_machine()?;
-        let format = self.repo.object_format();
-        let repo = SealedRepo::init_bare(&folder.path().join("scratch.git"), format).await;
-        let repo = repo.or_machine()?;
-        repo.add_alternate(&self.repo.objects_dir()).or_machine()?;
-        Ok(TrainScratch { repo, _folder: folder })
-    }
-
     /// Writes down why the check broke, for people who look at the folder.
     pub(crate) fn write_report(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.folder.join(format!("{name}.md"));
@@ -190,27 +176,13 @@ impl TrainStore {
     }
 }
 
-/// Removes what a killed process left: scratch repositories, and the train's own if it was not made to its end. The caller
-/// holds the fork's lock.
-fn remove_left(folder: &Path) -> Result<(), Failure> {
-    for entry in std::fs::read_dir(folder).or_machine()?.flatten() {
-        let name = entry.file_name();
-        let is_scratch = name.to_string_lossy().starts_with(SCRATCH);
-        let is_half = name == "repo.git"
-            && !["HEAD", "config", "refs", "objects"]
-                .iter()
-                .all(|it| entry.path().join(it).exists());
-        if is_scratch || is_half {
-            host::file::remove_tree_safely(&entry.path()).or_machine()?;
-        }
+/// Removes the train's repository if it was not made to its end. The caller holds the fork's lock.
+fn remove_half(path: &Path) -> Result<(), Failure> {
+    let parts = ["HEAD", "config", "refs", "objects"];
+    if path.exists() && !parts.iter().all(|part| path.join(part).exists()) {
+        host::file::remove_tree_safely(path).or_machine()?;
     }
     Ok(())
-}
-
-/// A repository that is deleted on drop.
-pub(crate) struct TrainScratch {
-    pub(crate) repo: SealedRepo,
-    _folder: TempDir,
 }
 
 /// Runs of a train, newest first.
