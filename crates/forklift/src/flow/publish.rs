@@ -28,7 +28,7 @@ impl ForkRun<'_> {
     pub(super) async fn choose_destination(&self, tip: &Sha) -> Result<Destination, Failure> {
         let record = &self.run.record;
         let own = self.run.dir.id();
-        let earlier = last_published(self.runs(), &record.fork, own)?;
+        let earlier = last_published(self.runs(), record, own)?;
         let Some(earlier) = earlier.and_then(|run| run.meta.publication) else {
             return new_branch(own);
         };

@@ -23,6 +23,8 @@ use crate::commands::run_args::AgentWhen;
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
 use crate::rules::publish_mode::PublishMode;
+use crate::rules::security::advisory::AdvisoryId;
+use crate::rules::security::fix::FixRecord;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 
@@ -42,6 +44,9 @@ pub(crate) struct ForkRecord {
     /// The earlier run whose commit this one publishes.
     #[serde(default)]
     pub(crate) publishes: Option<RunId>,
+    /// The fix that this run lands alone; the pins are made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<FixRecord>,
     /// The publication that this run takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) withdraws: Option<Withdrawal>,
@@ -227,6 +232,7 @@ impl ForkRecord {
             settings,
             resumed_from: None,
             publishes: None,
+            fix: None,
             withdraws: None,
             check: None,
             check_on_merge: None,
@@ -241,6 +247,11 @@ impl ForkRecord {
             tests: None,
             message_points: Vec::new(),
         }
+    }
+
+    /// Identifier of the fix that the run lands, if it lands one alone.
+    pub(crate) fn fix_id(&self) -> Option<&AdvisoryId> {
+        self.fix.as_ref().map(|fix| &fix.request.id)
     }
 
     /// Number of changes of both sides that rules of the fork or earlier merges leave out.

@@ -126,6 +126,7 @@ impl<'a> ForkRun<'a> {
     /// Makes the workspace, or finishes the work without an agent. Fails as soon as a signal arrives.
     async fn prepare_stoppable(&mut self) -> Result<Phase, Failure> {
         self.run.remove_workspace().or_machine()?;
+        self.restore_fix().await?;
         if let Some(earlier) = self.run.record.resumed_from.clone() {
             return self.take_over(&earlier).await;
         }
@@ -288,6 +289,7 @@ impl Product for ForkRun<'_> {
     }
 
     async fn after_box(&mut self) -> Result<(), Failure> {
+        self.restore_fix().await?;
         self.run.record.stuck = self.read_stuck().await?;
         Ok(())
     }
@@ -357,6 +359,7 @@ impl Product for ForkRun<'_> {
             return Ok(());
         };
         let repo = self.run.import_repo(&self.repo);
+        let tip = self.commit_to_publish(&repo, tip).await?;
         if !self.run.record.settings.publish_mode.pushes() {
             return self.hold_back(&repo, &tip).await;
         }

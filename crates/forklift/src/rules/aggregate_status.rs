@@ -4,7 +4,7 @@ use model::exit::ForkliftExit;
 
 /// Statuses, worst first. After a signal nothing else counts: forks were not begun. Problems that affect every later run come before those of one run; among the latter, those further
 /// from a pull request come first. A question of the agent is the mildest.
-pub(crate) const WORST_FIRST: [ForkliftExit; 12] = [
+pub(crate) const WORST_FIRST: [ForkliftExit; 13] = [
     ForkliftExit::Terminated,
     ForkliftExit::Interrupted,
     ForkliftExit::HungUp,
@@ -16,6 +16,7 @@ pub(crate) const WORST_FIRST: [ForkliftExit; 12] = [
     ForkliftExit::AgentFailed,
     ForkliftExit::OutOfTime,
     ForkliftExit::Stuck,
+    ForkliftExit::FixesMissing,
     ForkliftExit::Success,
 ];
 

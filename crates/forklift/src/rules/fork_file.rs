@@ -11,6 +11,7 @@ use merge::resolver::hunk::Side;
 use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
 use serde::{Deserialize, Serialize};
 
+use super::security::source_name::{BadSource, SourceName};
 use super::strategy::Strategy;
 use super::target::Target;
 
@@ -46,6 +47,24 @@ pub(crate) struct ForkRules {
     /// Time limit of regeneration commands, if not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) regenerate_timeout: Option<u64>,
+    #[serde(default, skip_serializing_if = "SecurityRules::is_empty")]
+    pub(crate) security: SecurityRules,
+}
+
+/// Where the fork's security fixes are known from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecurityRules {
+    /// Addresses of repositories with advisories.
+    pub(crate) advisories: Vec<String>,
+    /// Names of upstream in advisories, beside its address.
+    pub(crate) upstream: Vec<String>,
+}
+
+impl SecurityRules {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Rule for conflicts at matching paths.
@@ -138,6 +157,8 @@ pub(crate) enum ForkFileFault {
     Resolve { path: String },
     #[error("'resolve' at '{path}': a rule names the paths it is for; '!' has no meaning there")]
     Negated { path: String },
+    #[error("'security': {0}")]
+    Source(#[from] BadSource),
     #[error(transparent)]
     Pattern(#[from] merge::pattern::PatternError),
     #[error("'target': {0}")]
@@ -158,6 +179,7 @@ struct ForkRulesText {
     trust: Option<f64>,
     resolve: Vec<Resolve>,
     regenerate_timeout: Option<u64>,
+    security: SecurityRules,
 }
 
 /// Parses the file. Without rules all of it is text for the agent.
@@ -218,6 +240,9 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     check_trust("trust", written.trust)?;
     written.resolve.iter().try_for_each(check_resolve)?;
     check_regenerate_timeout(written.regenerate_timeout, &written.resolve)?;
+    for source in &written.security.advisories {
+        SourceName::parse_foreign(source)?;
+    }
     Ok(ForkRules {
         setup: setup?,
         check: check?,
@@ -228,6 +253,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
         trust: written.trust,
         resolve: written.resolve,
         regenerate_timeout: written.regenerate_timeout,
+        security: written.security,
     })
 }
 
