@@ -370,11 +370,12 @@ fn claim_finding(claim: Claim, fixes: &BTreeMap<Sha, FixCommit>) -> Finding {
         FindingSource::Tag { name } => vec![name.clone()],
         FindingSource::Message | FindingSource::Advisory { .. } => Vec::new(),
     };
+    let code = found.iter().find(|fix| fix.has_code).map(|fix| fix.subject.clone());
     Finding {
         id: claim.id,
         aliases: claim.aliases,
         severity: Severity::Unknown,
-        summary: claim.summary,
+        summary: code.unwrap_or(claim.summary).chars().take(SUMMARY_CHARS).collect(),
         source: claim.source,
         state: presence.state,
         sureness: presence.sureness,
