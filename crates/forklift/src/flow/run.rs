@@ -214,8 +214,11 @@ impl<'a> ForkRun<'a> {
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
     }
 
+    /// The mirror of the fork. A fix has one of its own: its stand-in is no part of what an update wants, which would have to
+    /// pack the fork's history anew.
     pub(super) fn mirror(&self) -> PathBuf {
-        self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
+        let end = if self.run.record.fix.is_some() { "-fix.git" } else { ".git" };
+        self.cache.join("mirrors").join(format!("{}{end}", fork_key(&self.repo)))
     }
 }
 

@@ -44,7 +44,10 @@ mod tests {
 
     #[test]
     fn of_two_the_worse_one_is_told_in_either_order() {
-        assert_eq!(WORST_FIRST.map(ForkliftExit::code), [143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 0]);
+        assert_eq!(
+            WORST_FIRST.map(ForkliftExit::code),
+            [143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0]
+        );
         for pair in WORST_FIRST.windows(2) {
             assert_eq!(aggregate_status([pair[0], pair[1]]), pair[0]);
             assert_eq!(aggregate_status([pair[1], pair[0]]), pair[0]);

@@ -180,7 +180,7 @@ fn a_fork_without_the_code_or_from_before_the_hole_is_not_affected() {
     };
     lane.check_only("not-affected", "likely");
     let Some(lane) = Lane::new(|_| {}) else { return };
-    let later = lane.person.fork.author.git(&["rev-parse", "HEAD~2"]);
+    let later = lane.person.fork.upstream.git(&["rev-parse", "main~2"]);
     lane.advise("ADV-2024-1.json", &lane.advisory("ADV-2024-1", later.trim(), &lane.fix));
     lane.check_only("not-affected", "likely");
 }
@@ -204,7 +204,7 @@ fn what_nobody_can_tell_is_unclear_and_does_not_change_the_status() {
 fn a_fix_that_is_only_known_to_lie_in_a_range_is_unclear() {
     let Some(lane) = Lane::new(|_| {}) else { return };
     let mut advisory = lane.advisory("ADV-2024-1", "0", &lane.fix);
-    let start = lane.person.fork.author.git(&["rev-parse", &format!("{}~2", lane.fix)]);
+    let start = lane.person.fork.upstream.git(&["rev-parse", &format!("{}~2", lane.fix)]);
     let range = format!("{}:{}", start.trim(), lane.fix);
     advisory["affected"][0]["database_specific"] = json!({"fixed_range": range});
     lane.advise("ADV-2024-1.json", &advisory);
@@ -222,11 +222,11 @@ fn upstreams_own_words_are_a_source_and_are_said_to_be_one() {
     lane.person.fork.upstream_does("Revert CVE-2024-8888", |author: &Repo| {
         author.write("other.c", "int other = 3;\n");
     });
-    lane.person.fork.author.git(&["tag", "-a", "-m", "Fixes CVE-2024-9999 too", "v2.0"]);
+    lane.person.fork.upstream.git(&["tag", "-a", "-m", "Fixes CVE-2024-9999 too", "v2.0", "main"]);
     lane.person.fork.checkout.git(&[
         "fetch",
         "-q",
-        lane.person.fork.author.dir().to_str().unwrap(),
+        lane.person.fork.upstream.dir().to_str().unwrap(),
         "refs/tags/*:refs/tags/*",
     ]);
     let found = lane.findings();

@@ -52,7 +52,8 @@ fn a_fix_that_applies_is_one_verified_commit_on_a_branch() {
     assert!(output.stdout.contains("verified: the fix of ADV-2024-1 is in"), "{}", output.stdout);
     let branch = check_published(&lane, FIXED);
     let origin = &lane.person.fork.origin;
-    let author = |rev: &str| lane.person.fork.author.git(&["log", "-1", "--format=%an <%ae>", rev]);
+    let author =
+        |rev: &str| lane.person.fork.upstream.git(&["log", "-1", "--format=%an <%ae>", rev]);
     assert_eq!(origin.git(&["log", "-1", "--format=%an <%ae>", &branch]), author(&lane.fix));
     let run = lane.person.only_run();
     assert_eq!(field_of(&run, "/fix/request/id"), "ADV-2024-1");

@@ -12,12 +12,10 @@ use super::{GitError, SealedRepo};
 /// Time limit for reading the messages of a long history.
 const SEARCH_LIMIT: Duration = Duration::from_secs(300);
 
-/// A commit with its date and its whole message.
+/// A commit with its whole message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMessage {
     pub sha: Sha,
-    /// Seconds since 1970 of the committer's date.
-    pub seconds: i64,
     pub message: String,
 }
 
@@ -65,7 +63,7 @@ impl Git {
     }
 }
 
-const FORMAT: &str = "--format=tformat:%H%x00%ct%x00%B";
+const FORMAT: &str = "--format=tformat:%H%x00%B";
 
 const TAGS: &str = "for-each-ref \
     --format=%(objecttype)%00%(*objectname)%00%(refname:lstrip=2)%00%(contents)%00";
@@ -81,12 +79,11 @@ fn argv_search(tips: &[Sha], exclude: &[Sha], patterns: &[&str], limit: usize) -
 
 fn parse_messages(bytes: &[u8]) -> Option<Vec<FoundMessage>> {
     let fields = nul_fields(bytes)?;
-    let (commits, rest) = fields.as_chunks::<3>();
+    let (commits, rest) = fields.as_chunks::<2>();
     rest.is_empty().then_some(())?;
-    let found = |[sha, seconds, message]: &[&[u8]; 3]| {
+    let found = |[sha, message]: &[&[u8]; 2]| {
         Some(FoundMessage {
             sha: parse_id(sha)?,
-            seconds: std::str::from_utf8(seconds).ok()?.parse().ok()?,
             message: String::from_utf8_lossy(message).into_owned(),
         })
     };
@@ -121,14 +118,13 @@ mod tests {
     fn a_search_names_commits_by_their_whole_ids() {
         let id = |text| Sha::parse(text).unwrap();
         let argv = argv_search(&[id(A)], &[id(B)], &["CVE-[0-9]", "--x"], 7).join(" ".as_ref());
-        insta::assert_snapshot!(argv.into_string().unwrap(), @"log -z --no-patch --no-color --topo-order --encoding=UTF-8 --extended-regexp --regexp-ignore-case --format=tformat:%H%x00%ct%x00%B --max-count=7 --grep=CVE-[0-9] --grep=--x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ^bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
+        insta::assert_snapshot!(argv.into_string().unwrap(), @"log -z --no-patch --no-color --topo-order --encoding=UTF-8 --extended-regexp --regexp-ignore-case --format=tformat:%H%x00%B --max-count=7 --grep=CVE-[0-9] --grep=--x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ^bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb --");
     }
 
     #[test]
-    fn messages_have_their_dates() {
-        let found = parse_messages(format!("{A}\x001700000000\0one\n\ntwo\n\0").as_bytes());
-        let found = found.unwrap();
-        assert_eq!((found[0].seconds, found[0].message.as_str()), (1_700_000_000, "one\n\ntwo\n"));
+    fn messages_are_read_whole() {
+        let found = parse_messages(format!("{A}\0one\n\ntwo\n\0").as_bytes()).unwrap();
+        assert_eq!((found.len(), found[0].message.as_str()), (1, "one\n\ntwo\n"));
         assert_eq!(parse_messages(b"").unwrap(), []);
         assert_eq!(parse_messages(format!("{A}\0x\0one\0").as_bytes()), None);
     }

@@ -12,7 +12,9 @@ use crate::exit::{Failure, OrExit};
 use crate::rules::security::advisory::AdvisoryId;
 use crate::rules::security::candidate::{Beginning, Candidate};
 use crate::rules::security::finding::{Finding, FindingSource, FixCommit};
-use crate::rules::security::message::{ClaimStrength, UPSTREAM_PATTERNS, find_ids, read_message};
+use crate::rules::security::message::{
+    ClaimStrength, ID_PATTERNS, UPSTREAM_PATTERNS, find_ids, read_message,
+};
 use crate::rules::security::presence::{
     Presence, State, Sureness, join_alternatives, join_beginnings, join_commits,
 };
@@ -21,6 +23,9 @@ use crate::rules::security::severity::Severity;
 
 /// Messages of upstream that are read.
 const MOST_MESSAGES: usize = 5000;
+
+/// Messages in the fork's history that are read for identifiers.
+const MOST_SAID: usize = 50_000;
 
 /// Characters of a summary that is taken from a message.
 const SUMMARY_CHARS: usize = 200;
@@ -46,12 +51,20 @@ struct Claim {
     aliases: Vec<AdvisoryId>,
     source: FindingSource,
     summary: String,
-    /// Commits of upstream with this claim; none for a tag.
-    commits: Vec<Sha>,
-    strength: ClaimStrength,
+    /// Commits of upstream with this claim, and how plainly each makes it; none for a tag.
+    commits: Vec<(Sha, ClaimStrength)>,
 }
 
 impl Claim {
+    fn shas(&self) -> impl Iterator<Item = &Sha> {
+        self.commits.iter().map(|(commit, _)| commit)
+    }
+
+    /// Returns whether one of the commits says that it is the fix.
+    fn says(&self) -> bool {
+        self.commits.iter().any(|(_, strength)| *strength == ClaimStrength::Says)
+    }
+
     fn is_called(&self, found: &FoundAdvisory) -> bool {
         let mut ids = [&self.id].into_iter().chain(&self.aliases);
         ids.any(|id| found.advisory.is_called(id.as_str()))
@@ -77,7 +90,7 @@ impl Scan<'_> {
         let commits: BTreeSet<Sha> = candidates
             .iter()
             .flat_map(|(_, candidate)| candidate.commits())
-            .chain(claims.iter().flat_map(|claim| &claim.commits))
+            .chain(claims.iter().flat_map(Claim::shas))
             .cloned()
             .collect();
         let places = self.facts.places(&commits).await?;
@@ -88,13 +101,28 @@ impl Scan<'_> {
             .collect();
         self.ui.phase("fixes", &format!("looking at {} commits of upstream", known.len()));
         let fixes = self.facts.look_at(self.ui, &known).await?;
+        let said = self.said_in_fork().await?;
         let mut findings = Vec::new();
         for (found, candidate) in &candidates {
             let judged = self.judge(candidate, &fixes).await?;
             findings.push(advisory_finding(found, candidate, judged));
         }
         findings.extend(claims.into_iter().map(|claim| claim_finding(claim, &fixes)));
+        for finding in &mut findings {
+            soften(finding, &said);
+        }
         Ok(findings)
+    }
+
+    /// Identifiers that commits in the fork's history say they fix. Upstream often fixes a hole once more, in another way.
+    async fn said_in_fork(&self) -> Result<BTreeMap<AdvisoryId, Sha>, Failure> {
+        let base = std::slice::from_ref(&self.facts.base);
+        let found = self.facts.repo.search_messages(base, &[], ID_PATTERNS, MOST_SAID).await;
+        let said = found.or_machine()?.into_iter().filter_map(|found| {
+            let claim = read_message(&found.message)?;
+            (claim.strength == ClaimStrength::Says).then_some((claim.ids, found.sha))
+        });
+        Ok(said.flat_map(|(ids, sha)| ids.into_iter().map(move |id| (id, sha.clone()))).collect())
     }
 
     /// The advisories about the project. The commits of all of them are looked for at once.
@@ -127,20 +155,7 @@ impl Scan<'_> {
     }
 
     fn claims(&self, messages: Vec<FoundMessage>) -> Vec<Claim> {
-        let by_commit = messages.into_iter().filter_map(|found| {
-            let claim = read_message(&found.message)?;
-            let subject = found.message.lines().next().unwrap_or_default();
-            let mut ids = claim.ids.into_iter();
-            let by_commit = || AdvisoryId::parse(&format!("commit-{}", found.sha.short())).ok();
-            Some(Claim {
-                id: ids.next().or_else(by_commit)?,
-                aliases: ids.collect(),
-                source: FindingSource::Message,
-                summary: subject.chars().take(SUMMARY_CHARS).collect(),
-                commits: vec![found.sha],
-                strength: claim.strength,
-            })
-        });
+        let by_commit = messages.into_iter().flat_map(claims_of);
         let by_tag = self.tag_messages.iter().filter(|tag| self.facts.lacks(&tag.commit));
         let by_tag = by_tag.flat_map(|tag| {
             find_ids(&tag.message).into_iter().map(|id| Claim {
@@ -149,7 +164,6 @@ impl Scan<'_> {
                 source: FindingSource::Tag { name: tag.name.clone() },
                 summary: format!("named by the tag {}", tag.name),
                 commits: Vec::new(),
-                strength: ClaimStrength::Mentions,
             })
         });
         join_claims(by_commit.chain(by_tag))
@@ -289,20 +303,47 @@ impl Scan<'_> {
     }
 }
 
+/// Takes back "missing" where a commit in the fork's history says that it fixes the same.
+fn soften(finding: &mut Finding, said: &BTreeMap<AdvisoryId, Sha>) {
+    let mut ids = std::iter::once(&finding.id).chain(&finding.aliases);
+    let by = ids.find_map(|id| said.get(id)).filter(|_| finding.state == State::Missing);
+    if let Some(by) = by {
+        let why = format!("the fork's {} says that it fixes it too; {}", by.short(), finding.why);
+        let Presence { state, sureness, why } = Presence::unclear(why);
+        (finding.state, finding.sureness, finding.why) = (state, sureness, why);
+    }
+}
+
+/// The claims of one message: one for each identifier, because a message about a release names many. One of another
+/// kind beside it, such as the GHSA of a CVE, is an alias.
+fn claims_of(found: FoundMessage) -> Vec<Claim> {
+    let Some(claim) = read_message(&found.message) else { return Vec::new() };
+    let subject = found.message.lines().next().unwrap_or_default();
+    let mut ids = claim.ids;
+    if ids.is_empty() {
+        ids.extend(AdvisoryId::parse(&format!("commit-{}", found.sha.short())).ok());
+    }
+    let kind = |id: &AdvisoryId| id.as_str().split('-').next().map(str::to_owned);
+    let aliases = match ids.as_slice() {
+        [one, other] if kind(one) != kind(other) => ids.split_off(1),
+        _ => Vec::new(),
+    };
+    let claim = |id| Claim {
+        id,
+        aliases: aliases.clone(),
+        source: FindingSource::Message,
+        summary: subject.chars().take(SUMMARY_CHARS).collect(),
+        commits: vec![(found.sha.clone(), claim.strength)],
+    };
+    ids.into_iter().map(claim).collect()
+}
+
 /// Joins claims with the same identifier. A tag adds nothing to the message of a commit.
 fn join_claims(claims: impl Iterator<Item = Claim>) -> Vec<Claim> {
     let mut joined: Vec<Claim> = Vec::new();
     for claim in claims {
-        match joined
-            .iter_mut()
-            .find(|known| known.id == claim.id || known.aliases.contains(&claim.id))
-        {
-            // A commit that says that it is the fix outranks those that only mention it.
-            Some(known) => match (known.strength, claim.strength) {
-                (ClaimStrength::Mentions, ClaimStrength::Says) => *known = claim,
-                (ClaimStrength::Says, ClaimStrength::Mentions) => {}
-                _ => known.commits.extend(claim.commits),
-            },
+        match joined.iter_mut().find(|known| known.id == claim.id) {
+            Some(known) => known.commits.extend(claim.commits),
             None => joined.push(claim),
         }
     }
@@ -315,16 +356,16 @@ fn attach_claims(candidates: &mut [(FoundAdvisory, Candidate)], claims: Vec<Clai
     for claim in claims {
         let about = candidates.iter_mut().find(|(found, candidate)| {
             let has = |commit: &Sha| candidate.commits().any(|known| known == commit);
-            claim.is_called(found) || claim.commits.iter().any(has)
+            claim.is_called(found) || claim.shas().any(has)
         });
         match about {
             None => rest.push(claim),
             Some((_, candidate))
                 if candidate.beginnings.is_empty()
                     && candidate.named.is_empty()
-                    && claim.strength == ClaimStrength::Says =>
+                    && claim.says() =>
             {
-                candidate.named = claim.commits;
+                candidate.named = claim.shas().cloned().collect();
             }
             Some(_) => {}
         }
@@ -353,14 +394,22 @@ fn advisory_finding(
     }
 }
 
+/// A finding by upstream's own words. Commits with code that say that they are the fix count before those that mention it, and
+/// the latter count only where another commit, such as one of the release notes, says that it was fixed.
 fn claim_finding(claim: Claim, fixes: &BTreeMap<Sha, FixCommit>) -> Finding {
-    let found: Vec<&FixCommit> = claim.commits.iter().filter_map(|it| fixes.get(it)).collect();
+    let with = |wanted: Option<ClaimStrength>| -> Vec<&FixCommit> {
+        let commits = claim.commits.iter();
+        let commits = commits.filter(|(_, strength)| wanted.is_none_or(|it| it == *strength));
+        commits.filter_map(|(commit, _)| fixes.get(commit)).collect()
+    };
+    let plain = with(Some(ClaimStrength::Says));
+    let found = if plain.iter().any(|fix| fix.has_code) { plain } else { with(None) };
     let presence = match found.is_empty() {
         true => Presence::unclear("upstream's tag names it; no commit is known as its fix"),
         false => join_fixes(&found),
     };
-    let presence = match (presence.state, claim.strength) {
-        (State::Missing, ClaimStrength::Mentions) => Presence::unclear(format!(
+    let presence = match (presence.state, claim.says()) {
+        (State::Missing, false) => Presence::unclear(format!(
             "upstream's message mentions it and does not say that it fixes it; {}",
             presence.why
         )),

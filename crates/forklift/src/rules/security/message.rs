@@ -12,6 +12,10 @@ pub(crate) const UPSTREAM_PATTERNS: &[&str] = &[
     "vulnerabilit(y|ies)",
 ];
 
+/// The same for messages that name an identifier.
+pub(crate) const ID_PATTERNS: &[&str] =
+    &["CVE-[0-9]{4}-[0-9]{4}", "GHSA-[0-9a-z]{4}-[0-9a-z]{4}-[0-9a-z]{4}"];
+
 /// The same for commits of the fork that say where they come from.
 pub(crate) const FORK_PATTERNS: &[&str] = &[
     "cherry.picked from commit",
@@ -57,6 +61,18 @@ pub(crate) struct MessageClaim {
 /// Words in a line with an identifier that say that it is fixed.
 const FIX_WORDS: &[&str] = &["fix", "address", "resolve", "mitigat", "prevent", "close", "cve:"];
 
+/// Words in such a line that say that another hole is meant.
+const OTHER_WORDS: &[&str] = &[
+    "similar",
+    "cognate",
+    "as with",
+    "same as",
+    "related to",
+    "caused by",
+    "introduced by",
+    "regress",
+];
+
 /// Reads a message; `None` if it claims nothing, or undoes another commit.
 pub(crate) fn read_message(message: &str) -> Option<MessageClaim> {
     let subject = message.lines().next().unwrap_or_default().to_ascii_lowercase();
@@ -68,7 +84,10 @@ pub(crate) fn read_message(message: &str) -> Option<MessageClaim> {
     let says = match ids.first() {
         Some(_) => message.lines().enumerate().any(|(number, line)| {
             let (lower, has_id) = (line.to_ascii_lowercase(), !find_ids(line).is_empty());
-            has_id && (number == 0 || FIX_WORDS.iter().any(|word| lower.contains(word)))
+            let is_bare = line.split_whitespace().all(|word| !find_ids(word).is_empty());
+            let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+            let says = is_bare || (has(FIX_WORDS) && !has(OTHER_WORDS));
+            has_id && (number == 0 || says)
         }),
         None => WORDS.iter().any(|words| subject.contains(words)),
     };
@@ -191,12 +210,15 @@ mod tests {
             "x: CVE-2024-1234",
             "x: check\n\nThis fixes the hole (CVE-2024-1234).",
             "x: check\n\nCVE: CVE-2024-1234",
+            "x: check\n\n(CVE-2024-1234, CVE-2024-1235)\n",
         ] {
             assert_eq!(strength(text), ClaimStrength::Says, "{text}");
         }
-        for text in
-            ["x: sort\n\nAs with CVE-2024-1234, order matters.", "x: sort\n\nNo security issue."]
-        {
+        for text in [
+            "x: sort\n\nAs with CVE-2024-1234, order matters.",
+            "x: sort\n\nNo security issue.",
+            "x: sort\n\nA similar fix to that of CVE-2015-1794.",
+        ] {
             assert_eq!(strength(text), ClaimStrength::Mentions, "{text}");
         }
     }
