@@ -319,7 +319,11 @@ fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixReq
     let mut open: Vec<_> = finding.fixes.iter().filter(|fix| fix.state == State::Missing).collect();
     open.sort_by_key(|fix| fix.seconds);
     let source = match &finding.source {
-        FindingSource::Advisory { database, file } => format!("{file} of {database}"),
+        FindingSource::Advisory { database, file } if database.contains("://") => {
+            format!("{file} of {database}")
+        }
+        // The pull request is public, and folders of this machine are not.
+        FindingSource::Advisory { file, .. } => format!("the advisory {file}"),
         FindingSource::Message => "the message of upstream's commit".to_owned(),
         FindingSource::Tag { name } => format!("upstream's tag {name}"),
     };

@@ -80,13 +80,15 @@ fn the_fork_keeps_its_own_changes_to_the_same_file() {
     );
 }
 
-/// The fork changed the line that the fix stands beside.
+/// The fork changed the line that the fix stands beside, so that it is landed by its commit.
 fn conflicting() -> Option<Lane> {
-    Lane::new(|fork| {
+    let lane = Lane::new(|fork| {
         fork.checkout
             .write(FILE, OPEN.replace("copy(buffer, text, length);", "copy(ours, text, length);"));
         fork.fork_commit("a buffer of our own");
-    })
+    })?;
+    lane.person.fork.checkout.git(&["fetch", "-q", "upstream"]);
+    Some(lane)
 }
 
 #[test]
@@ -96,7 +98,11 @@ fn an_agent_resolves_what_conflicts_and_the_result_is_one_commit_too() {
     let script = format!(
         "[[step]]\nrun = '''git merge --no-edit upstream/main || true\ncat > {FILE} <<'END'\n{resolved}END\ngit add -A && git commit --no-edit'''\n"
     );
-    let output = lane.person.hermetic.run(&mut command(&lane, &script, &["--trust", "1"]));
+    let output = lane.person.hermetic.run(&mut command(
+        &lane,
+        &script,
+        &["--trust", "1", "--commit", &lane.fix],
+    ));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     check_published(&lane, &resolved);
     let log = lane.person.about(&lane.person.only_run(), &["show"]).stdout;
@@ -107,7 +113,11 @@ fn an_agent_resolves_what_conflicts_and_the_result_is_one_commit_too() {
 fn a_result_that_drops_the_fix_is_refused() {
     let Some(lane) = conflicting() else { return };
     let script = "[[step]]\nrun = \"git merge -s ours --no-edit upstream/main\"\n";
-    let output = lane.person.hermetic.run(&mut command(&lane, script, &["--trust", "1"]));
+    let output = lane.person.hermetic.run(&mut command(
+        &lane,
+        script,
+        &["--trust", "1", "--commit", &lane.fix],
+    ));
     assert_eq!(output.status, Some(3), "{}", output.snapshot());
     assert!(lane.person.published().is_empty());
 }
@@ -121,7 +131,7 @@ fn a_fix_on_which_the_check_fails_is_not_published() {
     }) else {
         return;
     };
-    let script = "[[step]]\nrun = \"git merge --no-edit upstream/main\"\n";
+    let script = "[[step]]\nrun = \"git commit -q --no-edit || git status\"\n";
     let output = lane.person.hermetic.run(&mut command(&lane, script, &[]));
     assert_eq!(output.status, Some(3), "{}", output.snapshot());
     assert!(lane.person.published().is_empty());
@@ -159,9 +169,10 @@ fn the_pull_request_names_the_fix_and_its_source() {
     let pulls = forge.pulls();
     assert_eq!(pulls.len(), 1);
     assert_eq!(pulls[0].title, "Security fix ADV-2024-1: Buffer overflow in parse");
-    for words in ["ADV-2024-1", "critical", "ADV-2024-1.json", &lane.fix] {
+    for words in ["Lands one security fix", "2024-1.json", "CVE-2024-1010", "critical", &lane.fix] {
         assert!(pulls[0].body.contains(words), "{words}: {}", pulls[0].body);
     }
+    assert!(!pulls[0].body.contains("/advisories"), "a folder: {}", pulls[0].body);
 }
 
 #[test]

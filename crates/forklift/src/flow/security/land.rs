@@ -174,16 +174,16 @@ async fn date_of(repo: &SealedRepo, commit: &Sha) -> Result<Timestamp, Failure> 
     Ok(Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// Makes the commit to publish: the files of the verified result on top of the fork's branch, by upstream's author.
+/// Makes the commit to publish: the files of the verified result on top of the fork's branch, by the author of the pinned commit
+/// of upstream and with its message.
 pub(crate) async fn flatten(
     repo: &SealedRepo,
     fix: &FixRecord,
-    tip: &Sha,
+    (pinned, tip): (&Sha, &Sha),
     committer: &host::git::GitIdentity,
     trailers: &[String],
 ) -> Result<Sha, Failure> {
-    let Some(first) = fix.request.commits.first() else { return Ok(tip.clone()) };
-    let upstream = repo.commit_parts(first).await.or_machine()?;
+    let upstream = repo.commit_parts(pinned).await.or_machine()?;
     let tree = repo.commit_parts(tip).await.or_machine()?.tree;
     let words = String::from_utf8_lossy(&upstream.message);
     let message = fix.request.commit_message(&words, trailers);

@@ -33,7 +33,8 @@ impl ForkRun<'_> {
         let committer = user.map_or_else(host_identity, Attribution::identity);
         let agent = record.settings.agent_name().filter(|_| !record.merged_alone);
         let trailers = user.map(|user| user.trailers(agent)).unwrap_or_default();
-        let commit = flatten(repo, fix, &tip, &committer, &trailers).await?;
+        let commit =
+            flatten(repo, fix, (&record.pins.upstream, &tip), &committer, &trailers).await?;
         if let Some(fix) = &mut self.run.record.product.fix {
             fix.commit = Some(commit.clone());
         }

@@ -47,9 +47,7 @@ impl FixRequest {
         let subject = lines.next().unwrap_or_else(|| format!("Security fix {}", self.id));
         let body = lines.fold(String::new(), |body, line| body + &line + "\n");
         let mut text = format!("{subject}\n{body}");
-        if body.is_empty() {
-            text.push('\n');
-        } else if !text.ends_with("\n\n") {
+        if !text.ends_with("\n\n") {
             text.push('\n');
         }
         for commit in &self.commits {

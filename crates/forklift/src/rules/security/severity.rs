@@ -108,7 +108,7 @@ mod tests {
     fn scores_are_those_of_the_specification() {
         check("CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", 9.8, Severity::Critical);
         check("CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H", 7.5, Severity::High);
-        check("CVSS:3.0/AV:L/AC:H/PR:L/UI:R/S:C/C:L/I:L/A:N", 4.2, Severity::Medium);
+        check("CVSS:3.0/AV:N/AC:L/PR:N/UI:R/S:C/C:L/I:L/A:N", 6.1, Severity::Medium);
         check("CVSS:3.1/AV:P/AC:H/PR:H/UI:R/S:U/C:L/I:N/A:N", 1.6, Severity::Low);
         check("CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:N", 0.0, Severity::Unknown);
     }
