@@ -9,6 +9,9 @@ use libfuzzer_sys::fuzz_target;
 #[expect(dead_code, reason = "forklift uses the rest")]
 mod rules {
     pub(crate) mod fork_file;
+    pub(crate) mod security {
+        pub(crate) mod source_name;
+    }
     pub(crate) mod strategy;
     pub(crate) mod target;
 }

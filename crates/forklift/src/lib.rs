@@ -21,7 +21,8 @@ use shell::start::{JsonOutput, Program};
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
     ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, init, log,
-    merge_plan, prune, publish, replay, resume, run, runs, show, status, train, trust, withdraw,
+    merge_plan, prune, publish, replay, resume, run, runs, security, show, status, train, trust,
+    withdraw,
 };
 use crate::exit::{Failure, Outcome};
 
@@ -66,7 +67,7 @@ struct ForkliftCli {
     ///
     /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
     /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
-    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 0. A signal ends the fork that is being done and begins no other.
+    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0. A signal ends the fork that is being done and begins no other.
     #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
     all: Vec<PathBuf>,
     #[command(flatten)]
@@ -84,6 +85,7 @@ enum ForkliftCommand {
     Changelog(changelog::ChangelogArgs),
     Files(files::FilesArgs),
     First(first::FirstArgs),
+    Security(Box<security::SecurityArgs>),
     Prune(prune::PruneArgs),
     /// Install or list the programs of agents
     #[command(subcommand)]
@@ -134,6 +136,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args, here),
         ForkliftCommand::Files(args) => files::cmd_files(ui, &args, here),
         ForkliftCommand::First(args) => first::cmd_first(ui, &args, here),
+        ForkliftCommand::Security(args) => security::cmd_security(ui, *args, here),
         ForkliftCommand::Prune(args) => prune::cmd_prune(ui, &args),
         ForkliftCommand::Agents(command) => agents::cmd_agents(ui, &command),
         ForkliftCommand::Image(command) => image::cmd_image(ui, &command),

@@ -41,6 +41,14 @@ const EXAMPLES: &[(&str, &str)] = &[
         "forklift first\nforklift first --check\nforklift first --check='make test' --prove-check",
     ),
     (
+        "security",
+        "forklift security --advisories ~/src/vulndb\nforklift security --format sarif\nforklift security --update --min-severity high",
+    ),
+    (
+        "security land",
+        "forklift security land CVE-2024-1234\nforklift security land CVE-2024-1234 --commit 1a2b3c4d --no-push",
+    ),
+    (
         "prune",
         "forklift prune\nforklift prune --dry-run\nforklift prune --older-than 2w --keep 5 --yes",
     ),

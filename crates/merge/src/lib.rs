@@ -6,6 +6,8 @@
 //! - [`contract`] accounts for every change of the fork: kept, superseded, changed or lost
 //! - [`entry`] lists the changes that the judges of a result share
 //! - [`forecast`] previews upstream's commits, files and conflicts
+//! - [`likeness`] says how much of a change another version of a file has
+//! - [`pick`] applies the change of one commit to another
 //! - [`resolver`] resolves conflicts without a model, with a receipt for each, and writes briefs for the rest
 //! - [`own`] lists the files in which the fork differs from its merge base with upstream
 //! - [`pattern`] matches paths by gitignore-like patterns
@@ -20,9 +22,11 @@ pub mod clean;
 pub mod contract;
 pub mod entry;
 pub mod forecast;
+pub mod likeness;
 pub mod own;
 pub mod path;
 pub mod pattern;
+pub mod pick;
 pub mod rebase;
 pub mod resolver;
 pub mod test_names;

@@ -1,9 +1,10 @@
 //! Rebases without conflicts: the fork's commits are applied to upstream's, one after the other, in memory.
 
-use host::git::{CommitParts, GitError, GitIdentity, OldValue, SealedRepo};
+use host::git::{CommitParts, GitError, OldValue, SealedRepo};
 use model::id::Sha;
 
-use crate::clean::{Conflict, MergeOptions, conflicts_of};
+use crate::clean::{Conflict, MergeOptions};
+use crate::pick::{PickAttempt, try_pick};
 
 /// Most commits of a rebase. A fork with more of its own is merged instead.
 const MOST_COMMITS: usize = 2000;
@@ -71,36 +72,21 @@ enum RebasedCommit {
     Conflicts(Vec<Conflict>),
 }
 
-/// Rebases one commit. It is merged with a stand-in that has the tree of the new base and the commit's own parent. Their only
-/// common ancestor is that parent, so the merge applies exactly the change of the commit.
+/// Rebases one commit.
 async fn replay(
     repo: &SealedRepo,
     commit: &Sha,
     onto: &Sha,
     options: MergeOptions<'_>,
 ) -> Result<RebasedCommit, GitError> {
-    let parts = repo.commit_parts(commit).await?;
-    let new_base = repo.commit_parts(onto).await?;
-    let author = stamp(options.identity, options.when.as_second());
-    let stand_in = CommitParts {
-        tree: new_base.tree.clone(),
-        parents: parts.parents.clone(),
-        author,
-        encoding: None,
-        message: b"stand-in\n".to_vec(),
-    };
-    let stand_in = repo.write_commit(&stand_in, options.identity, options.when).await?;
-    let merged = repo.merge_tree(&stand_in, commit).await?;
-    if !merged.is_clean {
-        return Ok(RebasedCommit::Conflicts(conflicts_of(&merged)));
-    }
-    if merged.tree == new_base.tree {
-        return Ok(RebasedCommit::Empty);
-    }
-    let anew = CommitParts { tree: merged.tree, parents: vec![onto.clone()], ..parts };
-    Ok(RebasedCommit::Made(repo.write_commit(&anew, options.identity, options.when).await?))
-}
-
-fn stamp(identity: &GitIdentity, seconds: i64) -> Vec<u8> {
-    format!("{} <{}> {seconds} +0000", identity.name, identity.email).into_bytes()
+    let MergeOptions { identity, when, .. } = options;
+    Ok(match try_pick(repo, commit, onto, identity, when).await? {
+        PickAttempt::Conflicts(conflicts) => RebasedCommit::Conflicts(conflicts),
+        PickAttempt::Empty => RebasedCommit::Empty,
+        PickAttempt::Clean { tree } => {
+            let parts = repo.commit_parts(commit).await?;
+            let anew = CommitParts { tree, parents: vec![onto.clone()], ..parts };
+            RebasedCommit::Made(repo.write_commit(&anew, identity, when).await?)
+        }
+    })
 }

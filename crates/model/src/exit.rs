@@ -91,6 +91,7 @@ exit_table! {
         AgentFailed = 6, "agent-failed", "the agent failed";
         PublishFailed = 7, "publish-failed", "verified, but publishing failed";
         Internal = 9, "internal", "internal error; please report it";
+        FixesMissing = 10, "fixes-missing", "the fork lacks security fixes of upstream (forklift security)";
         HungUp = 129, "hung-up", "stopped because its terminal closed (SIGHUP)";
         Interrupted = 130, "interrupted", "stopped by Ctrl-C (SIGINT)";
         Terminated = 143, "terminated", "stopped by SIGTERM";
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn statuses_have_the_documented_codes() {
-        assert_eq!(codes::<ForkliftExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 9, 129, 130, 143]);
+        assert_eq!(codes::<ForkliftExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 129, 130, 143]);
         assert_eq!(codes::<WfExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(codes::<BottleExit>(), [0, 1, 2, 3, 8, 9, 125]);
     }

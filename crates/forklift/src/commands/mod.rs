@@ -23,6 +23,7 @@ pub(crate) mod run;
 pub(crate) mod run_args;
 pub(crate) mod run_name;
 pub(crate) mod runs;
+pub(crate) mod security;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod train;

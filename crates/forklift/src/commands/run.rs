@@ -29,6 +29,7 @@ use crate::flow::pull::ForgePlan;
 use crate::flow::record::{ForkRecord, ForkRunRecord, Settings};
 use crate::flow::resume::{EarlierRun, save_args};
 use crate::flow::run::ForkRun;
+use crate::flow::security::land::pin_fix;
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
 use crate::rules::strategy::Strategy;
@@ -80,6 +81,10 @@ pub(super) async fn begin<'a>(
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
             None => observe_for(ui, repo, args, places).await?,
+        };
+        let seen = match (&args.fix, &earlier) {
+            (Some(fix), None) => pin_fix(seen, fix).await?,
+            _ => seen,
         };
         Ok((fork_lock, seen))
     };
@@ -226,6 +231,9 @@ async fn find_user(
 }
 
 fn strategy(args: &RunArgs, seen: &Observation) -> Strategy {
+    if seen.fix.is_some() {
+        return Strategy::Merge;
+    }
     let ruled = seen.fork_file.as_ref().and_then(|file| file.rules.strategy);
     args.strategy.or(ruled).unwrap_or_default()
 }
@@ -245,6 +253,7 @@ fn task<'a>(
     let prompt = match (&session, &attempt) {
         (Some(_), Some(attempt)) => render_follow_up(attempt, args.timeout_secs()),
         _ => render_prompt(&Briefing {
+            fix: seen.fix.as_ref().map(|fix| &fix.request),
             branch: &seen.fork.branch,
             upstream: seen.fork.upstream_branch(),
             strategy: settings.strategy,
@@ -293,6 +302,7 @@ fn first_record(
         publish_mode: args.publishing.mode(),
     };
     let mut product = ForkRecord::new(seen.fork.clone(), seen.pins.clone(), settings);
+    product.fix.clone_from(&seen.fix);
     if let Some(earlier) = earlier {
         product.resumed_from = Some(earlier.meta.run.clone());
         // The earlier workspace has the merge as the resolver left it.

@@ -15,6 +15,7 @@ use shell::config::Config;
 
 use crate::flow::record::{ForkRemotes, Settings};
 use crate::rules::publish_mode::PublishMode;
+use crate::rules::security::fix::FixRequest;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 
@@ -25,6 +26,10 @@ pub(crate) struct RunArgs {
     /// The folder of `-C`, which every command has.
     #[arg(skip)]
     pub(crate) directory: Option<PathBuf>,
+    /// The fix to land instead of bringing the fork up to date; `forklift security land` sets it.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<FixRequest>,
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) publishing: ModeArgs,

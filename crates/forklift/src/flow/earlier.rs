@@ -14,6 +14,7 @@ use run_store::run_dir::{self, RunDir};
 use super::observe::Observation;
 use super::pull::{ForgePlan, pull_state};
 use super::record::{Fork, ForkRunRecord};
+use super::security::run::result_commit;
 use crate::exit::{Failure, OrExit};
 use crate::rules::earlier::{
     BranchChoice, EarlierBranch, EarlierFacts, OwnBranch, StartChoice, choose_branch, choose_start,
@@ -138,17 +139,18 @@ pub(crate) async fn branch_at(
     repo.branch_at_url(fork.push_url(), &sent.branch, QUERY_LIMIT).await.ok()
 }
 
-/// The newest run of the fork whose branch was pushed, without the run `except` and without steps of trains, whose branch grows
-/// by steps alone.
+/// The newest run of the same kind whose branch was pushed, without the run `except`: an update of the same fork, or a run that
+/// lands the same fix. Steps of trains do not count: their branch grows by steps alone.
 pub(crate) fn last_published(
     runs: &Path,
-    fork: &Fork,
+    like: &ForkRunRecord,
     except: &RunId,
 ) -> Result<Option<StoredRun>, Failure> {
     let counts = |run: &StoredRun| {
         run.dir.id() != except
             && run.meta.train.is_none()
-            && is_same_fork(fork, &run.meta.fork)
+            && is_same_fork(&like.fork, &run.meta.fork)
+            && run.meta.fix_id() == like.fix_id()
             && run.meta.publication.as_ref().is_some_and(|sent| sent.pushed)
     };
     Ok(stored_runs(runs)?.find(counts))
@@ -171,11 +173,10 @@ pub(crate) fn find_later_result(
         None => None,
     };
     let made_at = made_at.map_or(meta.started_at, |run| run.meta.started_at);
-    let later = last_published(runs, &meta.fork, own)?.filter(|later| {
+    let result = result_commit(meta);
+    let later = last_published(runs, meta, own)?.filter(|later| {
         let commit = later.meta.publication.as_ref().map(|sent| &sent.commit);
-        later.dir.id() != made_by
-            && later.meta.started_at > made_at
-            && commit != meta.tip().as_ref()
+        later.dir.id() != made_by && later.meta.started_at > made_at && commit != result.as_ref()
     });
     Ok(later.map(|later| later.dir.id().clone()))
 }

@@ -21,6 +21,7 @@ mod resolve_target;
 pub(crate) mod resolver;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod security;
 pub(crate) mod show;
 pub(crate) mod structure;
 pub(crate) mod train;

@@ -18,6 +18,7 @@ use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
+use crate::rules::security::fix::FixRecord;
 use crate::rules::target::Target;
 
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
@@ -36,6 +37,8 @@ pub(crate) struct Observation {
     pub(crate) fork_file: Option<ForkFile>,
     /// Upstream's commit is contained in the fork already.
     pub(crate) up_to_date: bool,
+    /// The fix that the run lands; its pins are made for it.
+    pub(crate) fix: Option<FixRecord>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +127,7 @@ pub(crate) async fn observe(
         target_name: name,
         fork_file,
         up_to_date,
+        fix: None,
     })
 }
 

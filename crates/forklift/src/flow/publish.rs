@@ -36,7 +36,7 @@ impl ForkRun<'_> {
                 replaces: None,
             });
         }
-        let earlier = last_published(self.runs(), &record.fork, own)?;
+        let earlier = last_published(self.runs(), record, own)?;
         let Some(earlier) = earlier.and_then(|run| run.meta.publication) else {
             return new_branch(own);
         };

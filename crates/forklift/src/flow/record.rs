@@ -24,6 +24,8 @@ use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
 use crate::rules::publish_mode::PublishMode;
 use crate::rules::ran_tests::RanTests;
+use crate::rules::security::advisory::AdvisoryId;
+use crate::rules::security::fix::FixRecord;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
 use crate::rules::train::TrainStep;
@@ -48,6 +50,9 @@ pub(crate) struct ForkRecord {
     /// The step of a train that this run makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) train: Option<TrainStep>,
+    /// The fix that this run lands alone; the pins are made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fix: Option<FixRecord>,
     /// The publication that this run takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) withdraws: Option<Withdrawal>,
@@ -243,6 +248,7 @@ impl ForkRecord {
             resumed_from: None,
             publishes: None,
             train: None,
+            fix: None,
             withdraws: None,
             check: None,
             check_on_merge: None,
@@ -259,6 +265,11 @@ impl ForkRecord {
             message_points: Vec::new(),
             upstream_actions: None,
         }
+    }
+
+    /// Identifier of the fix that the run lands, if it lands one alone.
+    pub(crate) fn fix_id(&self) -> Option<&AdvisoryId> {
+        self.fix.as_ref().map(|fix| &fix.request.id)
     }
 
     /// Number of changes of both sides that rules of the fork or earlier merges leave out.

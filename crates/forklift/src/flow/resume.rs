@@ -99,6 +99,7 @@ impl EarlierRun {
             target_name: settings.target_name.clone(),
             fork_file: Some(ForkFile { rules: settings.rules.clone(), text }),
             up_to_date: false,
+            fix: self.meta.fix.clone(),
         })
     }
 

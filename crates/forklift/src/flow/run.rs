@@ -120,6 +120,7 @@ impl<'a> ForkRun<'a> {
     /// Makes the workspace, or finishes the work without an agent. Fails as soon as a signal arrives.
     async fn prepare_stoppable(&mut self) -> Result<Phase, Failure> {
         self.run.remove_workspace().or_machine()?;
+        self.restore_fix().await?;
         if let Some(earlier) = self.run.record.resumed_from.clone() {
             return self.take_over(&earlier).await;
         }
@@ -216,8 +217,11 @@ impl<'a> ForkRun<'a> {
         Ok((!same).then(|| String::from_utf8_lossy(&note).into_owned()))
     }
 
+    /// The mirror of the fork. A fix has one of its own: its stand-in is no part of what an update wants, which would have to
+    /// pack the fork's history anew.
     pub(super) fn mirror(&self) -> PathBuf {
-        self.cache.join("mirrors").join(format!("{}.git", fork_key(&self.repo)))
+        let end = if self.run.record.fix.is_some() { "-fix.git" } else { ".git" };
+        self.cache.join("mirrors").join(format!("{}{end}", fork_key(&self.repo)))
     }
 }
 
@@ -272,6 +276,7 @@ impl Product for ForkRun<'_> {
     }
 
     async fn after_box(&mut self) -> Result<(), Failure> {
+        self.restore_fix().await?;
         self.run.record.stuck = self.read_stuck().await?;
         Ok(())
     }
@@ -341,6 +346,7 @@ impl Product for ForkRun<'_> {
             return Ok(());
         };
         let repo = self.run.import_repo(&self.repo);
+        let tip = self.commit_to_publish(&repo, tip).await?;
         if !self.run.record.settings.publish_mode.pushes() {
             return self.hold_back(&repo, &tip).await;
         }

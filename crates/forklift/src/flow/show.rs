@@ -22,7 +22,7 @@ const POINTS_SHOWN: usize = 10;
 
 pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Verdict) {
     let points = review_points(meta);
-    ui.result("verdict", &verdict.message_with(points.len(), meta.left_out_by_rule()));
+    ui.result("verdict", &verdict_words(meta, verdict, &points));
     show_points(ui, &points);
     ui.result("run", &dir.path().display().to_string());
     if let Some(cost) = agent_facts(meta).cost() {
@@ -98,6 +98,20 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
     ui.event("verdict", &verdict_event(dir, meta, verdict, &points));
 }
 
+/// The verdict in words. That of a fix says nothing of an upstream that is integrated.
+fn verdict_words(meta: &ForkRunRecord, verdict: &Verdict, points: &[ReviewPoint]) -> String {
+    match (&meta.fix, verdict) {
+        (Some(fix), Verdict::Publish) => {
+            let points = match points.len() {
+                0 => "the fork's work is kept".to_owned(),
+                count => format!("{} to look at first", counted(count, "point")),
+            };
+            format!("verified: the fix of {} is in; {points}", fix.request.id)
+        }
+        _ => verdict.message_with(points.len(), meta.left_out_by_rule()),
+    }
+}
+
 /// Shows what needs a look, worst first.
 fn show_points(ui: &Ui, points: &[ReviewPoint]) {
     if points.is_empty() {
@@ -147,7 +161,7 @@ pub(super) fn verdict_event(
 ) -> Value {
     json!({
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
-        "words": verdict.message_with(points.len(), meta.left_out_by_rule()), "status": meta.exit_status, "publication": meta.publication,
+        "words": verdict_words(meta, verdict, points), "fix": meta.fix, "status": meta.exit_status, "publication": meta.publication,
         "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": points,
         "publish_mode": meta.settings.publish_mode, "check": meta.check, "check_changed": meta.check_changed, "ran_tests": meta.ran_tests, "tests": meta.tests, "withdraws": meta.withdraws,
         "next": next_command(meta, verdict),

@@ -4,7 +4,7 @@ use model::exit::ForkliftExit;
 
 /// Statuses, worst first. After a signal nothing else counts: forks were not begun. Problems that affect every later run come before those of one run; among the latter, those further
 /// from a pull request come first. A question of the agent is the mildest.
-pub(crate) const WORST_FIRST: [ForkliftExit; 12] = [
+pub(crate) const WORST_FIRST: [ForkliftExit; 13] = [
     ForkliftExit::Terminated,
     ForkliftExit::Interrupted,
     ForkliftExit::HungUp,
@@ -16,6 +16,7 @@ pub(crate) const WORST_FIRST: [ForkliftExit; 12] = [
     ForkliftExit::AgentFailed,
     ForkliftExit::OutOfTime,
     ForkliftExit::Stuck,
+    ForkliftExit::FixesMissing,
     ForkliftExit::Success,
 ];
 
@@ -43,7 +44,10 @@ mod tests {
 
     #[test]
     fn of_two_the_worse_one_is_told_in_either_order() {
-        assert_eq!(WORST_FIRST.map(ForkliftExit::code), [143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 0]);
+        assert_eq!(
+            WORST_FIRST.map(ForkliftExit::code),
+            [143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0]
+        );
         for pair in WORST_FIRST.windows(2) {
             assert_eq!(aggregate_status([pair[0], pair[1]]), pair[0]);
             assert_eq!(aggregate_status([pair[1], pair[0]]), pair[0]);

@@ -11,6 +11,7 @@ use merge::resolver::hunk::Side;
 use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
 use serde::{Deserialize, Serialize};
 
+use super::security::source_name::{BadSource, SourceName};
 use super::strategy::Strategy;
 use super::target::Target;
 
@@ -49,6 +50,24 @@ pub(crate) struct ForkRules {
     /// Time limit of regeneration commands, if not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) regenerate_timeout: Option<u64>,
+    #[serde(default, skip_serializing_if = "SecurityRules::is_empty")]
+    pub(crate) security: SecurityRules,
+}
+
+/// Where the fork's security fixes are known from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecurityRules {
+    /// Addresses of repositories with advisories.
+    pub(crate) advisories: Vec<String>,
+    /// Names of upstream in advisories, beside its address.
+    pub(crate) upstream: Vec<String>,
+}
+
+impl SecurityRules {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Rule for conflicts at matching paths.
@@ -141,6 +160,8 @@ pub(crate) enum ForkFileFault {
     Resolve { path: String },
     #[error("'resolve' at '{path}': a rule names the paths it is for; '!' has no meaning there")]
     Negated { path: String },
+    #[error("'security': {0}")]
+    Source(#[from] BadSource),
     #[error(transparent)]
     Pattern(#[from] merge::pattern::PatternError),
     #[error("'target': {0}")]
@@ -162,6 +183,7 @@ struct ForkRulesText {
     trust: Option<f64>,
     resolve: Vec<Resolve>,
     regenerate_timeout: Option<u64>,
+    security: SecurityRules,
 }
 
 /// Parses the file. Without rules all of it is text for the agent.
@@ -222,6 +244,9 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     check_trust("trust", written.trust)?;
     written.resolve.iter().try_for_each(check_resolve)?;
     check_regenerate_timeout(written.regenerate_timeout, &written.resolve)?;
+    for source in &written.security.advisories {
+        SourceName::parse_foreign(source)?;
+    }
     let check = check?;
     if written.compare_tests.is_some() && check.is_none() {
         return Err(ForkFileFault::Alone { key: "compare-tests", needs: "check" });
@@ -237,6 +262,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
         trust: written.trust,
         resolve: written.resolve,
         regenerate_timeout: written.regenerate_timeout,
+        security: written.security,
     })
 }
 

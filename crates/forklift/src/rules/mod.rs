@@ -25,6 +25,7 @@ pub(crate) mod review;
 pub(crate) mod run_facts;
 pub(crate) mod search;
 mod section;
+pub(crate) mod security;
 pub(crate) mod strategy;
 pub(crate) mod sync_health;
 pub(crate) mod target;

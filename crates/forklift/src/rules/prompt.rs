@@ -3,6 +3,7 @@
 use model::id::BranchName;
 
 use super::agent_note::NOTE_REQUEST;
+use super::security::fix::FixRequest;
 use super::strategy::Strategy;
 
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +12,8 @@ pub(crate) struct Briefing<'a> {
     /// Upstream's branch.
     pub(crate) upstream: &'a BranchName,
     pub(crate) strategy: Strategy,
+    /// The fix of upstream that is to be landed alone.
+    pub(crate) fix: Option<&'a FixRequest>,
     /// Display name of upstream's commit, such as `v1.4.0`.
     pub(crate) target: &'a str,
     pub(crate) timeout_secs: u64,
@@ -36,8 +39,19 @@ pub(crate) struct EarlierAttempt<'a> {
 pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
     let Briefing { branch, upstream, target, .. } = briefing;
     let minutes = briefing.timeout_secs.div_ceil(60);
-    let how = match briefing.strategy {
-        Strategy::Merge => format!(
+    let how = match (briefing.strategy, briefing.fix) {
+        (_, Some(fix)) => format!(
+            "Bring one security fix of upstream into `{branch}`, and nothing else: {id}. Merge `upstream/{upstream}` (it is there \
+             as a remote-tracking branch; there are no remotes and no network to fetch from): it stands for the fix alone, \
+             because `{branch}` has been given the state before the fix as an ancestor, so the merge has only the change of the \
+             fix. See that change with `git diff upstream/{upstream}~ upstream/{upstream}`. Do not bring other changes of \
+             upstream, keep what the fork added, and adapt the fix where the fork's code differs, so that it has the same \
+             effect. Do not rewrite history and do not switch to another branch. If `/harness-state/conflicts.md` is there, \
+             read it first: it lists the conflicts that are left, with both sides. If `git status` shows a merge in progress, \
+             resolve only what that file lists and conclude the merge with `git commit --no-edit`.",
+            id = fix.id,
+        ),
+        (Strategy::Merge, None) => format!(
             "Merge `upstream/{upstream}` into `{branch}` (it is there as a remote-tracking branch and stands for upstream's \
              {target}; there are no remotes and no network to fetch from). Keep what the fork added; where upstream now \
              does the same, take upstream's way. Do not rewrite history and do not switch to another branch. If \
@@ -45,16 +59,23 @@ pub(crate) fn render_prompt(briefing: &Briefing<'_>) -> String {
              is known about them. If `git status` shows a merge in progress, everything else has been resolved and staged: \
              resolve only what that file lists and conclude the merge with `git commit --no-edit`."
         ),
-        Strategy::Rebase => format!(
+        (Strategy::Rebase, None) => format!(
             "Rebase `{branch}` onto `upstream/{upstream}` (it is there as a remote-tracking branch and stands for upstream's \
              {target}; there are no remotes and no network to fetch from). Keep every commit of the fork with its \
              message; drop one only if upstream now has all of it. The result must stand on `{branch}` with no merge \
              commit on top."
         ),
     };
+    let task = match briefing.fix {
+        Some(_) => {
+            format!("Bring a fix of the project it was forked from into its branch `{branch}`")
+        }
+        None => {
+            format!("Bring its branch `{branch}` up to date with the project it was forked from")
+        }
+    };
     let mut text = format!(
-        "You are in a git repository, a fork, in the current directory. Bring its branch `{branch}` up to date with \
-         the project it was forked from:\n\
+        "You are in a git repository, a fork, in the current directory. {task}:\n\
          \n\
          1. {how}\n\
          2. Run the tests that you can find, if they can be run here.\n\
@@ -116,6 +137,7 @@ mod tests {
             branch,
             upstream: branch,
             strategy: Strategy::Merge,
+            fix: None,
             target: "v1.4.0",
             timeout_secs: 61,
             context: Some("Keep /vendor."),

@@ -12,6 +12,7 @@ use super::conflict_row::{ConflictRow, conflict_rows};
 use super::review::{ReviewPoint, review_points};
 use super::run_facts::run_facts;
 use super::section::{Importance, Section, render_sections};
+use super::security::fix::FixRecord;
 use super::strategy::Strategy;
 use super::target::Target;
 use super::words::counted;
@@ -65,7 +66,10 @@ pub(crate) fn render_pull(facts: &ForkPullFacts<'_>) -> NewPull {
         Strategy::Merge => "Merge upstream",
         Strategy::Rebase => "Rebase onto upstream",
     };
-    let title = format!("{verb} {what} ({})", counted(incoming.len(), "commit"));
+    let title = match &record.fix {
+        Some(fix) => cut(&fix.request.title()),
+        None => format!("{verb} {what} ({})", counted(incoming.len(), "commit")),
+    };
     let rows = conflict_rows(record);
     let mut sections = vec![
         opening(record, head),
@@ -96,6 +100,10 @@ fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
         (true, true) => "git, the fork's rules and its past, without an agent".to_owned(),
         (true, false) => "git alone, without an agent".to_owned(),
     };
+    if let Some(fix) = &record.fix {
+        let head = format!("{MARK}\n\n{}", fix_text(fix, &branch, &by));
+        return Section { head, ..Section::default() };
+    }
     let mut text = format!(
         "{MARK}\n\nBrings {branch} up to date with upstream `{}`. Made by {by}; judged by the host against the commits it \
          pinned before the run.\n",
@@ -109,6 +117,25 @@ fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
         ));
     }
     Section { head: text, ..Section::default() }
+}
+
+/// What is landed and where it is known from.
+fn fix_text(fix: &FixRecord, branch: &str, by: &str) -> String {
+    let FixRecord { request, fork_tip, .. } = fix;
+    let names = [&request.id].into_iter().chain(&request.aliases);
+    let names: Vec<String> = names.map(|id| inert_code(id.as_str())).collect();
+    let commits = request.commits.iter().map(|commit| format!("`{commit}`"));
+    let commits: Vec<String> = commits.collect();
+    format!(
+        "Lands one security fix of upstream in {branch}, and nothing else of upstream.\n\n\
+         - fix: {}\n- severity: {}\n- known from: {}\n- commits of upstream: {}\n- on top of: `{fork_tip}`\n\n\
+         Made by {by}; judged by the host against the commits it pinned before the run. Upstream's state before the fix \
+         stands for the common ancestor, so the accounts below are about the fix alone.\n",
+        names.join(", "),
+        request.severity,
+        inert_prose(&cut(&request.source)),
+        commits.join(", "),
+    )
 }
 
 fn review(record: &ForkRunRecord) -> Section {

@@ -38,6 +38,8 @@ mod resolver;
 mod resume;
 mod rules;
 mod secrets;
+mod security;
+mod security_land;
 mod sensitive;
 mod shell;
 mod small_merge;

@@ -35,7 +35,15 @@ impl SealedRepo {
         }
         Ok(found)
     }
+
+    /// Lists the files, links and submodules of a whole tree.
+    pub async fn list_entries(&self, tree: &Sha) -> Result<Vec<(Vec<u8>, TreeEntry)>, GitError> {
+        let answer = self.git.query(argv_with(LIST, [tree.as_str()])).await?;
+        answer.parse(parse_entries, "it is not a list of entries")
+    }
 }
+
+const LIST: &str = "ls-tree -r -z --full-tree --end-of-options";
 
 fn argv_entries(tree: &Sha, paths: &[&[u8]]) -> Vec<OsString> {
     let tree = [OsStr::new(tree.as_str()), OsStr::new("--")];

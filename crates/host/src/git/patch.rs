@@ -2,7 +2,8 @@
 //! when the commit is rebased.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use model::chain::whole_lines;
@@ -44,6 +45,19 @@ impl SealedRepo {
         limit: usize,
     ) -> Result<Vec<Sha>, GitError> {
         self.git.query(argv_plain_commits(tip, exclude, limit)).await?.parse_ids()
+    }
+
+    /// Same as [`plain_commits`](Self::plain_commits) for the commits that touch one of these paths.
+    pub async fn plain_commits_at(
+        &self,
+        tip: &Sha,
+        exclude: &[Sha],
+        paths: &[&[u8]],
+        limit: usize,
+    ) -> Result<Vec<Sha>, GitError> {
+        let start = argv_plain_commits(tip, exclude, limit).into_iter();
+        let paths = paths.iter().map(|path| OsStr::from_bytes(path).to_owned());
+        self.git.query(GitCall::new(start.chain(paths).collect())).await?.parse_ids()
     }
 
     /// Returns the paths that each commit touched, in the order given.

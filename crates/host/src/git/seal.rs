@@ -31,7 +31,7 @@ impl ObjectFormat {
     }
 
     /// Returns the id of the empty tree, which git knows without having the object.
-    pub(super) fn empty_tree(self) -> &'static str {
+    pub fn empty_tree(self) -> &'static str {
         match self {
             Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
             Self::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",

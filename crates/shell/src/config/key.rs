@@ -139,6 +139,13 @@ pub const KEYS: &[Key] = &[
             "The remote of the project that it was forked from, for forklift",
         )
     },
+    Key {
+        variable: Some("BOTTLEWORKS_ADVISORIES"),
+        ..text(
+            "security.advisories",
+            "Sources of advisories for forklift security, separated by commas: folders and https addresses",
+        )
+    },
 ];
 
 const fn text(name: &'static str, help: &'static str) -> Key {

@@ -50,6 +50,7 @@ pub struct Config {
     pub notify: NotifyEntry,
     pub identity: IdentityEntry,
     pub remotes: RemotesEntry,
+    pub security: SecurityEntry,
 }
 
 /// An agent by name.
@@ -114,6 +115,14 @@ pub struct IdentityEntry {
 pub struct RemotesEntry {
     pub origin: Option<RemoteName>,
     pub upstream: Option<RemoteName>,
+}
+
+/// Sources of advisories for `forklift security`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecurityEntry {
+    /// Folders and addresses, separated by commas.
+    pub advisories: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -345,7 +354,7 @@ mod tests {
         refuse(
             "# mine\nagnet = 'claude'\n",
             "/c.toml: line 2: unknown field `agnet`, expected one of `agent`, `model`, `agents`, `forges`, `limits`, \
-             `notify`, `identity`, `remotes`",
+             `notify`, `identity`, `remotes`, `security`",
         );
         refuse(
             "[limits]\ntimeout_secs = 'long'\n",

@@ -177,6 +177,8 @@ fn blocks_that_are_not_run_are_listed_with_their_reason() {
     docs/how-to/gitea.md: bot-bottle hook install me/app --url https://bottles.example: needs a Gitea server and a token
     docs/how-to/local-model.md: forklift agents install opencode: needs the network, and a model server
     docs/how-to/local-model.md: forklift --provider opencode --model qwen3-coder --model-url http://127.0.0.1:11434: needs OpenCode, and a model server
+    docs/how-to/security.md: cd my-fork: needs a clone of a database of advisories
+    docs/how-to/security.md: forklift security land CVE-2020-26264: needs a fork with a missing fix
     docs/page.md: curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8473/api/v1/bottles: needs a service with that bottle; the reference is made from a running one
     docs/serve.md: export FORGE_GITEA_API=https://git.example/api/v1 FORGE_TOKEN=...: needs forges and their tokens
     docs/serve.md: bot-bottle serve --config serve.toml: runs until it is stopped

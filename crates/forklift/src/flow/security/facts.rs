@@ -1,0 +1,337 @@
+//! What git knows about the commits of fixes: whether the fork's history has them, whether it makes the same change, whether
+//! its files have their lines, and whether they apply alone.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use host::git::{ChangedEntry, GitError, GitIdentity, SealedRepo};
+use jiff::Timestamp;
+use merge::likeness::Likeness;
+use merge::pick::{PickAttempt, try_pick};
+use model::id::Sha;
+use shell::Ui;
+
+use crate::exit::{Failure, OrExit};
+use crate::flow::integrate::host_identity;
+use crate::rules::security::code_path::is_code;
+use crate::rules::security::finding::FixCommit;
+use crate::rules::security::message::{FORK_PATTERNS, read_provenance};
+use crate::rules::security::presence::{Applies, CommitFacts, Presence, judge_commit};
+
+/// Commits of the fork whose changes are compared.
+const MOST_OWN: usize = 20_000;
+
+/// Commits whose patches are read at once, and bytes of them.
+const PATCHES_AT_ONCE: usize = 400;
+const PATCH_BYTES: usize = 128 << 20;
+
+/// Commits of the fork whose messages are read.
+const MOST_MESSAGES: usize = 50_000;
+
+/// Bytes of a file whose lines are compared.
+const FILE_BYTES: usize = 8 << 20;
+
+/// Files of a fix that are named, and files above which a commit is no fix of one thing.
+const PATHS_NAMED: usize = 20;
+const MOST_FILES: usize = 400;
+
+/// The fork and upstream, as far as every fix needs them.
+pub(crate) struct ForkFacts {
+    pub(crate) repo: SealedRepo,
+    pub(crate) base: Sha,
+    /// Tips of upstream's branches, that of the target first.
+    pub(crate) upstream: Vec<Sha>,
+    /// Commits of upstream that the fork's history lacks.
+    lacking: HashSet<Sha>,
+    /// Beginnings of ids that messages of the fork's own commits name, with those commits.
+    brings: Vec<(String, Sha)>,
+    reverts: Vec<(String, Sha)>,
+    identity: GitIdentity,
+}
+
+/// Where a commit stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the fork's history.
+    Fork,
+    /// In upstream's history alone.
+    Upstream,
+    /// In neither, or not in the repository at all.
+    Elsewhere,
+}
+
+/// A commit of a fix with its parent and what it changes.
+struct Change {
+    commit: Sha,
+    parent: Option<Sha>,
+    entries: Vec<ChangedEntry>,
+}
+
+impl ForkFacts {
+    pub(crate) async fn observe(
+        ui: &Ui,
+        repo: SealedRepo,
+        base: Sha,
+        upstream: Vec<Sha>,
+    ) -> Result<Self, Failure> {
+        ui.phase("history", "comparing the histories of fork and upstream");
+        let known = std::slice::from_ref(&base);
+        let own = std::slice::from_ref(&base);
+        let (lacking, messages) = tokio::try_join!(
+            repo.commits_between(&upstream, known),
+            repo.search_messages(own, &upstream, FORK_PATTERNS, MOST_MESSAGES),
+        )
+        .or_machine()?;
+        let (mut brings, mut reverts) = (Vec::new(), Vec::new());
+        for found in messages {
+            let provenance = read_provenance(&found.message);
+            brings.extend(provenance.brings.into_iter().map(|id| (id, found.sha.clone())));
+            reverts.extend(provenance.reverts.into_iter().map(|id| (id, found.sha.clone())));
+        }
+        let lacking = lacking.into_iter().collect();
+        Ok(Self { repo, base, upstream, lacking, brings, reverts, identity: host_identity() })
+    }
+
+    /// Returns whether upstream has a commit and the fork's history does not.
+    pub(crate) fn lacks(&self, commit: &Sha) -> bool {
+        self.lacking.contains(commit)
+    }
+
+    /// Finds where commits stand.
+    pub(crate) async fn places(
+        &self,
+        commits: &BTreeSet<Sha>,
+    ) -> Result<BTreeMap<Sha, Place>, Failure> {
+        let ids: Vec<Sha> = commits.iter().cloned().collect();
+        let trees = self.repo.trees_of(&ids).await.or_machine()?;
+        let mut places = BTreeMap::new();
+        for (commit, tree) in ids.into_iter().zip(trees) {
+            let place = match (tree, self.lacking.contains(&commit)) {
+                (_, true) => Place::Upstream,
+                (Some(_), false)
+                    if self.repo.is_ancestor(&commit, &self.base).await.or_machine()? =>
+                {
+                    Place::Fork
+                }
+                (Some(_) | None, false) => Place::Elsewhere,
+            };
+            places.insert(commit, place);
+        }
+        Ok(places)
+    }
+
+    /// Looks at every commit: facts, and the decision about it.
+    pub(crate) async fn look_at(
+        &self,
+        ui: &Ui,
+        commits: &BTreeMap<Sha, Place>,
+    ) -> Result<BTreeMap<Sha, FixCommit>, Failure> {
+        let ids: Vec<Sha> = commits.keys().cloned().collect();
+        let lines = self.repo.commit_lines(&ids).await.or_machine()?;
+        let mut changes = Vec::new();
+        for (commit, place) in commits {
+            if *place == Place::Upstream || self.reverted_by(commit).is_some() {
+                changes.push(self.change_of(commit).await.or_machine()?);
+            }
+        }
+        let patches = self.same_patches(ui, &changes).await.or_machine()?;
+        let mut found = BTreeMap::new();
+        let mut by_id: BTreeMap<Sha, Change> =
+            changes.into_iter().map(|change| (change.commit.clone(), change)).collect();
+        for (number, line) in lines.into_iter().enumerate() {
+            ui.progress("fixes", &format!("looked at {number} of {} commits", ids.len()));
+            let change = by_id.remove(&line.sha);
+            let same = patches.get(&line.sha).cloned();
+            let (facts, presence) = match self.facts_of(&line.sha, change.as_ref(), same).await {
+                Ok(facts) => {
+                    let presence = judge_commit(&facts);
+                    (facts, presence)
+                }
+                // One commit that git cannot read must not hide the others.
+                Err(error) => {
+                    let why = format!("git could not compare it: {}", error.reason());
+                    (CommitFacts::unknown(&line.sha), Presence::unclear(why))
+                }
+            };
+            let paths = change.iter().flat_map(|change| &change.entries);
+            let named = paths.filter(|entry| is_code(&entry.path)).take(PATHS_NAMED);
+            let fix = FixCommit {
+                subject: line.subject,
+                seconds: line.seconds,
+                state: presence.state,
+                sureness: presence.sureness,
+                why: presence.why,
+                likeness: facts.likeness,
+                has_code: facts.code_files > 0 || change.is_none(),
+                applies: facts.applies,
+                paths: named.map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect(),
+                commit: line.sha.clone(),
+            };
+            found.insert(line.sha, fix);
+        }
+        Ok(found)
+    }
+
+    fn reverted_by(&self, commit: &Sha) -> Option<&Sha> {
+        named(&self.reverts, commit)
+    }
+
+    async fn change_of(&self, commit: &Sha) -> Result<Change, GitError> {
+        let parent = self.repo.commit_parts(commit).await?.parents.into_iter().next();
+        let entries = match &parent {
+            Some(parent) => self.repo.changed_entries(parent, commit).await?,
+            None => Vec::new(),
+        };
+        Ok(Change { commit: commit.clone(), parent, entries })
+    }
+
+    /// Finds commits of the fork that make the same change, by patch id. Only those that touch the same files can.
+    async fn same_patches(
+        &self,
+        ui: &Ui,
+        changes: &[Change],
+    ) -> Result<BTreeMap<Sha, Sha>, GitError> {
+        let small = changes.iter().filter(|change| change.entries.len() <= MOST_FILES);
+        let paths: BTreeSet<&[u8]> =
+            small.clone().flat_map(|it| &it.entries).map(|entry| entry.path.as_slice()).collect();
+        if paths.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let paths: Vec<&[u8]> = paths.into_iter().collect();
+        let mut own: BTreeSet<Sha> = BTreeSet::new();
+        for some in paths.chunks(1000) {
+            let found = self.repo.plain_commits_at(&self.base, &self.upstream, some, MOST_OWN);
+            own.extend(found.await?);
+        }
+        let own: Vec<Sha> = own.into_iter().take(MOST_OWN).collect();
+        let ids: Vec<Sha> = small.map(|change| change.commit.clone()).collect();
+        let (mut known, count) = (BTreeMap::new(), own.len());
+        for (number, some) in own.chunks(PATCHES_AT_ONCE).enumerate() {
+            let done = number * PATCHES_AT_ONCE;
+            ui.progress("fixes", &format!("compared {done} of {count} commits of the fork"));
+            let ours = self.patch_ids(some).await;
+            known.extend(ours.into_iter().map(|(sha, patch_id)| (patch_id, sha)));
+        }
+        let theirs = self.patch_ids(&ids).await;
+        let same = theirs.into_iter();
+        Ok(same.filter_map(|(sha, id)| Some((sha, known.get(&id)?.clone()))).collect())
+    }
+
+    /// The patch ids of commits. One whose objects git cannot read is left out, and keeps no other from being compared.
+    async fn patch_ids(&self, commits: &[Sha]) -> Vec<(Sha, Sha)> {
+        let mut found = Vec::new();
+        let mut open = vec![commits];
+        while let Some(some) = open.pop() {
+            match self.repo.commit_patches(some, PATCH_BYTES).await {
+                Ok(patches) => {
+                    let ids = patches.into_iter().filter_map(|it| Some((it.sha, it.patch_id?)));
+                    found.extend(ids);
+                }
+                Err(_) if some.len() > 1 => {
+                    let (one, other) = some.split_at(some.len() / 2);
+                    open.extend([one, other]);
+                }
+                Err(_) => {}
+            }
+        }
+        found
+    }
+
+    async fn facts_of(
+        &self,
+        commit: &Sha,
+        change: Option<&Change>,
+        same_patch: Option<Sha>,
+    ) -> Result<CommitFacts, GitError> {
+        let reverted_by = self.reverted_by(commit).cloned();
+        let mut facts = CommitFacts {
+            reachable: !self.lacking.contains(commit) && reverted_by.is_none(),
+            reverted_by,
+            same_patch,
+            said_by: named(&self.brings, commit).cloned(),
+            ..CommitFacts::unknown(commit)
+        };
+        let Some(change) = change else { return Ok(facts) };
+        if change.entries.len() > MOST_FILES || change.parent.is_none() {
+            return Ok(facts);
+        }
+        self.compare_files(change, &mut facts).await?;
+        let when = Timestamp::UNIX_EPOCH;
+        let picked = try_pick(&self.repo, commit, &self.base, &self.identity, when).await?;
+        facts.applies = Some(match picked {
+            PickAttempt::Clean { .. } => Applies::Cleanly,
+            PickAttempt::Empty => Applies::Nothing,
+            PickAttempt::Conflicts(conflicts) => {
+                let paths = conflicts.iter().take(PATHS_NAMED).map(|one| one.path.to_string());
+                Applies::Conflicts { paths: paths.collect() }
+            }
+        });
+        Ok(facts)
+    }
+
+    /// Compares the code that a commit changes with the fork's versions of the same files, also where the fork renamed them.
+    async fn compare_files(
+        &self,
+        change: &Change,
+        facts: &mut CommitFacts,
+    ) -> Result<(), GitError> {
+        let code: Vec<&ChangedEntry> = change
+            .entries
+            .iter()
+            .filter(|entry| {
+                is_code(&entry.path) && is_file(entry.old_mode) && is_file(entry.new_mode)
+            })
+            .filter(|entry| entry.old.is_some() || entry.new.is_some())
+            .collect();
+        let paths: Vec<&[u8]> = code.iter().map(|entry| entry.path.as_slice()).collect();
+        let there = self.repo.entries_at(&self.base, &paths).await?;
+        let lacks_one =
+            code.iter().any(|entry| entry.old.is_some() && !there.contains_key(&entry.path));
+        let renamed: BTreeMap<Vec<u8>, Sha> = match (&change.parent, lacks_one) {
+            (Some(parent), true) => {
+                let renames = self.repo.renames(parent, &self.base).await?;
+                renames.into_iter().map(|rename| (rename.from, rename.id)).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        for entry in code {
+            let own = there.get(&entry.path).map(|it| &it.id).or_else(|| renamed.get(&entry.path));
+            facts.code_files += 1;
+            // A file that the fix adds is missing in every fork that lacks the fix.
+            facts.code_files_there += usize::from(own.is_some() || entry.old.is_none());
+            let [before, after, own] = [entry.old.as_ref(), entry.new.as_ref(), own];
+            // A file that the fork does not have says nothing about its lines, unless the fix adds it.
+            if own.is_none() && entry.old.is_some() {
+                continue;
+            }
+            let texts = self.texts([before, after, own]).await?;
+            if let [Some(before), Some(after), Some(own)] = &texts {
+                facts.likeness += Likeness::measure(before, after, own);
+            }
+        }
+        Ok(())
+    }
+
+    /// The texts of blobs; empty where there is no file, and `None` for a large or binary one.
+    async fn texts(&self, ids: [Option<&Sha>; 3]) -> Result<[Option<Vec<u8>>; 3], GitError> {
+        let wanted: Vec<Sha> = ids.iter().filter_map(|id| id.cloned()).collect();
+        let mut blobs = self.repo.read_blobs(&wanted, FILE_BYTES).await?.into_iter();
+        Ok(ids.map(|id| match id {
+            None => Some(Vec::new()),
+            Some(_) => {
+                let blob = blobs.next().flatten()?;
+                let is_text = !blob.bytes.contains(&0) && blob.size <= FILE_BYTES as u64;
+                is_text.then_some(blob.bytes)
+            }
+        }))
+    }
+}
+
+/// Mode of a regular file, or of no file at all.
+fn is_file(mode: u32) -> bool {
+    mode == 0 || mode & 0o170_000 == 0o100_000
+}
+
+/// The commit whose message names this one.
+fn named<'a>(list: &'a [(String, Sha)], commit: &Sha) -> Option<&'a Sha> {
+    list.iter().find(|(id, _)| commit.as_str().starts_with(id.as_str())).map(|(_, by)| by)
+}

@@ -1,0 +1,15 @@
+//! Security fixes of upstream: advisories in, findings out, and one fix landed by a run.
+//!
+//! - `source`: reads advisories from folders and repositories
+//! - `facts`: what git knows about commits of fixes
+//! - `scan`: joins both into findings
+//! - `run`: what such a run does differently
+//! - `survey`: a fork as a whole
+//! - `land`: prepares a run that lands one fix
+
+pub(crate) mod facts;
+pub(crate) mod land;
+pub(super) mod run;
+pub(crate) mod scan;
+pub(crate) mod source;
+pub(crate) mod survey;

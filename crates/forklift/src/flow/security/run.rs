@@ -1,0 +1,51 @@
+//! The parts of a run that differ for one that lands a fix alone.
+
+use engine::attribution::Attribution;
+use host::git::SealedRepo;
+use model::id::Sha;
+
+use super::land::{flatten, restore_pins};
+use crate::exit::Failure;
+use crate::flow::integrate::host_identity;
+use crate::flow::record::ForkRunRecord;
+use crate::flow::run::ForkRun;
+
+impl ForkRun<'_> {
+    /// Makes the pinned commits of a fix again if git has removed them since.
+    pub(in crate::flow) async fn restore_fix(&self) -> Result<(), Failure> {
+        let record = &self.run.record;
+        match &record.fix {
+            Some(fix) => restore_pins(&self.repo, &record.pins, fix).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The commit to publish for a verified result: the result itself, or for a fix one commit with its files on top of the
+    /// fork's branch.
+    pub(in crate::flow) async fn commit_to_publish(
+        &mut self,
+        repo: &SealedRepo,
+        tip: Sha,
+    ) -> Result<Sha, Failure> {
+        let record = &self.run.record;
+        let Some(fix) = &record.fix else { return Ok(tip) };
+        let user = record.attribution.as_ref();
+        let committer = user.map_or_else(host_identity, Attribution::identity);
+        let agent = record.settings.agent_name().filter(|_| !record.merged_alone);
+        let trailers = user.map(|user| user.trailers(agent)).unwrap_or_default();
+        let commit =
+            flatten(repo, fix, (&record.pins.upstream, &tip), &committer, &trailers).await?;
+        if let Some(fix) = &mut self.run.record.product.fix {
+            fix.commit = Some(commit.clone());
+        }
+        Ok(commit)
+    }
+}
+
+/// The commit that a run publishes, as far as it is known.
+pub(in crate::flow) fn result_commit(record: &ForkRunRecord) -> Option<Sha> {
+    match &record.fix {
+        Some(fix) => fix.commit.clone().or_else(|| record.tip()),
+        None => record.tip(),
+    }
+}
