@@ -1,7 +1,9 @@
 //! The database in SQLite: one file, a write-ahead log, and every commit on disk before a call returns.
 
+mod dispatch;
 mod inbox;
 mod migrate;
+mod notice;
 mod work;
 
 use std::fs::{DirBuilder, OpenOptions};
