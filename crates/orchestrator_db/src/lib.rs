@@ -11,6 +11,7 @@ mod notice;
 mod rules;
 mod sqlite;
 mod store;
+mod user_action;
 mod work;
 
 pub use delivery::{About, Delivery, DeliveryInsert};
@@ -22,4 +23,5 @@ pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
 pub use sqlite::SqliteForgeStateStore;
 pub use store::ForgeStateStore;
+pub use user_action::UserActionRecord;
 pub use work::{IssueText, StatusComment, WakeCause, WorkEvent, WorkItem, WorkNote, WorkRequest};

@@ -151,6 +151,15 @@ const DISPATCHES_AND_NOTICES: &str = "
         PRIMARY KEY (notice_id, channel)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX notice_open ON notice_delivery (notice_id) WHERE state IN ('pending', 'sending');
+    CREATE TABLE user_action (
+        delivery_id TEXT PRIMARY KEY,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE cursor (
         name TEXT PRIMARY KEY,
         seq INTEGER NOT NULL
