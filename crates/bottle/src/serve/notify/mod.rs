@@ -45,7 +45,7 @@ pub(crate) enum NoticeWord {
     Attention,
     /// A pull request is ready for review.
     PullRequest,
-    /// A budget is used up to a mark.
+    /// Work on an issue waits for a budget.
     Budget,
     /// An issue for a dispatch could not be opened.
     Dispatch,
@@ -57,6 +57,7 @@ pub(crate) enum NoticeWord {
 pub(crate) enum NoticeKind {
     Question { issue: IssueWords, question: String },
     Attention { issue: IssueWords, reason: String },
+    Budget { issue: IssueWords, reason: String },
     PullRequest { issue: IssueWords, pull: u64, url: Option<String> },
     DispatchFailed { id: String, repo: String, origin: String, problem: String },
 }
@@ -81,6 +82,7 @@ impl NoticeKind {
             Self::Question { .. } => NoticeWord::Question,
             Self::Attention { .. } => NoticeWord::Attention,
             Self::PullRequest { .. } => NoticeWord::PullRequest,
+            Self::Budget { .. } => NoticeWord::Budget,
             Self::DispatchFailed { .. } => NoticeWord::Dispatch,
         }
     }
@@ -104,6 +106,7 @@ pub(super) fn raise(service: &Service, kind: &NoticeKind) -> Result<(), Failure>
         NoticeKind::DispatchFailed { id, .. } => format!("dispatch {id}"),
         NoticeKind::Question { issue, .. }
         | NoticeKind::Attention { issue, .. }
+        | NoticeKind::Budget { issue, .. }
         | NoticeKind::PullRequest { issue, .. } => {
             format!("{} {}#{}", kind.word().name(), issue.repo, issue.number)
         }

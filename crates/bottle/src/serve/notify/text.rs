@@ -20,6 +20,7 @@ pub(super) fn summary(kind: &NoticeKind) -> String {
     match kind {
         NoticeKind::Question { issue, .. } => format!("{}: the agent asks a question", of(issue)),
         NoticeKind::Attention { issue, .. } => format!("{} needs you", of(issue)),
+        NoticeKind::Budget { issue, .. } => format!("{} waits for a budget", of(issue)),
         NoticeKind::PullRequest { issue, pull, .. } => {
             format!("{}: pull request #{pull} is up for review", of(issue))
         }
@@ -33,7 +34,7 @@ fn quotes(kind: &NoticeKind) -> Vec<(&'static str, &str)> {
         NoticeKind::Question { issue, question } => {
             vec![("title", &issue.title), ("question", question)]
         }
-        NoticeKind::Attention { issue, reason } => {
+        NoticeKind::Attention { issue, reason } | NoticeKind::Budget { issue, reason } => {
             vec![("title", &issue.title), ("reason", reason)]
         }
         NoticeKind::PullRequest { issue, .. } => vec![("title", &issue.title)],
@@ -46,9 +47,9 @@ fn quotes(kind: &NoticeKind) -> Vec<(&'static str, &str)> {
 /// Address that leads to what has to be done.
 fn link(kind: &NoticeKind) -> Option<&str> {
     match kind {
-        NoticeKind::Question { issue, .. } | NoticeKind::Attention { issue, .. } => {
-            issue.page.as_deref().or(issue.url.as_deref())
-        }
+        NoticeKind::Question { issue, .. }
+        | NoticeKind::Attention { issue, .. }
+        | NoticeKind::Budget { issue, .. } => issue.page.as_deref().or(issue.url.as_deref()),
         NoticeKind::PullRequest { issue, url, .. } => url.as_deref().or(issue.url.as_deref()),
         NoticeKind::DispatchFailed { .. } => None,
     }
@@ -59,6 +60,7 @@ pub(super) fn render_webhook(id: &str, kind: &NoticeKind, at: Timestamp) -> Stri
     let issue = match kind {
         NoticeKind::Question { issue, .. }
         | NoticeKind::Attention { issue, .. }
+        | NoticeKind::Budget { issue, .. }
         | NoticeKind::PullRequest { issue, .. } => Some(issue),
         NoticeKind::DispatchFailed { .. } => None,
     };
