@@ -1,17 +1,20 @@
 //! A repository's own check on a commit: set-up and check in boxes, in a fresh copy where no agent has been.
 
+use std::path::Path;
+
 use host::git::SealedRepo;
 use model::id::Sha;
 use model::verdict::Ended;
 
 use crate::agent_run::BoxLayout;
 use crate::box_command::BoxCommandSummary;
-use crate::run::{Product, RunError, SetupCommand};
+use crate::run::{Product, ProductRecord, RunError, SetupCommand};
 use crate::scratch::Scratch;
-use crate::test_count::{TestCount, parse_junit};
+use crate::test_count::TestCount;
+use crate::test_report::{TestReport, read_reports};
 
-/// Largest test report that is read.
-const REPORT_CAP: usize = 8 << 20;
+/// File in the folder of a box with the report of its check.
+const REPORT_FILE: &str = "tests.json";
 
 /// Lines of a check.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub struct CheckCommand {
 pub struct CheckEnd {
     pub summary: BoxCommandSummary,
     pub is_set_up: bool,
+    /// Tests by name, as the files that the check left report them.
+    pub report: TestReport,
 }
 
 impl CheckEnd {
@@ -62,17 +67,18 @@ pub async fn check_commit<P: Product>(
         let summary = run_line(layout, &setup.line).await?;
         if !summary.passed() {
             remove()?;
-            return Ok(CheckEnd { summary, is_set_up: false });
+            return Ok(CheckEnd { summary, is_set_up: false, report: TestReport::lost() });
         }
     }
     let layout = scratch.layout(name, command.timeout_secs).map_err(P::failure)?;
     let mut summary = run_line(layout, &command.line).await?;
-    let reported = reported_tests::<P>(repo, commit, scratch).await.map_err(P::failure)?;
+    let report = kept_report(repo, commit, &scratch.folder("workspace"), &boxes.join(name)).await;
+    let report = report.map_err(P::failure)?;
     // Most runners print what they report.
     let more = |reported: &TestCount| summary.tests.is_none_or(|it| it.ran() < reported.ran());
-    summary.tests = reported.filter(more).or(summary.tests);
+    summary.tests = report.count.filter(more).or(summary.tests);
     remove()?;
-    Ok(CheckEnd { summary, is_set_up: true })
+    Ok(CheckEnd { summary, is_set_up: true, report })
 }
 
 /// Describes the end of a check, with the number of tests that its output reports.
@@ -97,24 +103,32 @@ fn tests(count: u64) -> String {
     if count == 1 { "1 test".to_owned() } else { format!("{count} tests") }
 }
 
-/// Tests in the JUnit files that the check left. Those of the repository itself report nothing.
-async fn reported_tests<P: Product>(
+/// Loads the report of a check that is over. One that is gone is not whole.
+pub fn load_report<R: ProductRecord>(scratch: &Scratch<'_, R>) -> TestReport {
+    let box_dir = scratch.run.dir.path().join("boxes").join(scratch.prefix);
+    find_report(&box_dir.join(REPORT_FILE)).unwrap_or_else(TestReport::lost)
+}
+
+fn find_report(file: &Path) -> Option<TestReport> {
+    serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+}
+
+/// Reads what the check reports about its tests, and keeps it before the copy goes: a process that continues after a killed
+/// one finds the exit of the box and no copy.
+async fn kept_report(
     repo: &SealedRepo,
     commit: &Sha,
-    scratch: &Scratch<'_, P::Record>,
-) -> Result<Option<TestCount>, RunError> {
-    let workspace = scratch.folder("workspace");
-    let files = host::safe_read::find_beneath(&workspace, ".xml");
-    let paths: Vec<&[u8]> = files.iter().map(String::as_bytes).collect();
-    let tracked = repo.entries_at(commit, &paths).await?;
-    let counts =
-        files.iter().filter(|path| !tracked.contains_key(path.as_bytes())).filter_map(|path| {
-            match host::safe_read::read_beneath(&workspace, path, REPORT_CAP) {
-                Ok(Some(file)) if !file.truncated => parse_junit(&file.bytes),
-                Ok(_) | Err(_) => None,
-            }
-        });
-    Ok(counts.reduce(TestCount::with))
+    workspace: &Path,
+    box_dir: &Path,
+) -> Result<TestReport, RunError> {
+    let file = box_dir.join(REPORT_FILE);
+    if let Some(report) = find_report(&file) {
+        return Ok(report);
+    }
+    let report = read_reports(repo, commit, workspace).await?;
+    let bytes = serde_json::to_vec(&report).unwrap_or_default();
+    host::file::write_atomic(&file, &bytes, 0o600)?;
+    Ok(report)
 }
 
 #[cfg(test)]

@@ -26,5 +26,6 @@ pub mod shim;
 pub mod sweep;
 pub mod terminal;
 pub mod test_count;
+pub mod test_report;
 pub mod trial;
 pub mod workspace;

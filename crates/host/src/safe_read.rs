@@ -64,35 +64,49 @@ pub fn read_beneath(
     Ok(Some(SafeFile { bytes, truncated, size }))
 }
 
-/// Most entries of a tree that [`find_beneath`] visits, files that it returns, and folders that it descends.
-const MOST_VISITED: usize = 50_000;
-const MOST_FOUND: usize = 500;
-const MOST_DEEP: usize = 8;
+/// Limits of a search in a tree: entries that are visited, files that are returned, and folders that are descended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FindLimits {
+    pub visited: usize,
+    pub found: usize,
+    pub deep: usize,
+}
 
-/// Lists regular files beneath `root` whose names end with `suffix`, sorted. Links are not followed, git's own files and
-/// installed packages are left out, and so is what cannot be read or is not UTF-8. No process may be at work in the tree.
-pub fn find_beneath(root: &Path, suffix: &str) -> Vec<String> {
-    let (mut found, mut visited) = (Vec::new(), 0);
+/// Files that a search found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Sorted.
+    pub paths: Vec<String>,
+    /// A limit ended the search: there may be more.
+    pub is_cut: bool,
+}
+
+/// Lists regular files beneath `root` whose names end with `suffix`. Links are not followed, git's own files and installed
+/// packages are left out, and so is what cannot be read or is not UTF-8. No process may be at work in the tree.
+pub fn find_within(root: &Path, suffix: &str, limits: FindLimits) -> FoundFiles {
+    let (mut found, mut visited) = (FoundFiles::default(), 0);
     let mut open = vec![(String::new(), 0)];
-    while let Some((folder, depth)) = open.pop() {
+    'search: while let Some((folder, depth)) = open.pop() {
         let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
         for entry in entries.flatten() {
             visited += 1;
-            if visited > MOST_VISITED || found.len() >= MOST_FOUND {
-                break;
+            if visited > limits.visited || found.paths.len() >= limits.found {
+                found.is_cut = true;
+                break 'search;
             }
             let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
                 continue;
             };
             let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-            if kind.is_dir() && depth < MOST_DEEP && name != ".git" && name != "node_modules" {
-                open.push((path, depth + 1));
+            if kind.is_dir() && name != ".git" && name != "node_modules" {
+                found.is_cut |= depth >= limits.deep;
+                open.extend((depth < limits.deep).then(|| (path, depth + 1)));
             } else if kind.is_file() && name.ends_with(suffix) {
-                found.push(path);
+                found.paths.push(path);
             }
         }
     }
-    found.sort();
+    found.paths.sort();
     found
 }
 
@@ -215,8 +229,15 @@ mod tests {
         symlink("/etc", dir.path().join("out")).unwrap();
         symlink("a/b/r.xml", dir.path().join("link.xml")).unwrap();
         fs::write(dir.path().join("top.xml"), "").unwrap();
-        assert_eq!(find_beneath(dir.path(), ".xml"), ["a/b/r.xml", "top.xml"]);
-        assert!(find_beneath(&dir.path().join("none"), ".xml").is_empty());
+        let limits = FindLimits { visited: 100, found: 10, deep: 3 };
+        let find = |limits| find_within(dir.path(), ".xml", limits);
+        let all =
+            FoundFiles { paths: vec!["a/b/r.xml".to_owned(), "top.xml".to_owned()], is_cut: false };
+        assert_eq!(find(limits), all);
+        assert_eq!(find_within(&dir.path().join("none"), ".xml", limits), FoundFiles::default());
+        assert!(find(FindLimits { visited: 2, ..limits }).is_cut);
+        assert!(find(FindLimits { found: 1, ..limits }).is_cut);
+        assert!(find(FindLimits { deep: 1, ..limits }).is_cut);
     }
 
     #[test]

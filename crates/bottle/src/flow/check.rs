@@ -68,7 +68,7 @@ impl BottleRun<'_> {
         }
     }
 
-    /// Runs the check. If the agent changed files that define it, both definitions run and the base branch's decides.
+    /// Runs the check. If the agent changed files that define it, the result has to pass with both definitions.
     async fn check_result(
         &self,
         repo: &SealedRepo,
@@ -76,18 +76,24 @@ impl BottleRun<'_> {
         rules: &CheckRules,
     ) -> Result<(CheckEnd, CheckRecord), Failure> {
         let trusted = self.trusted_files(repo, tip, &rules.line).await?.unwrap_or_default();
-        let TrustedCheck { files: replaced, allowed: released, commits } = trusted;
-        let (commit, with_agent_files) = match commits.first() {
-            None => (tip, None),
-            Some(commit) => {
-                let note =
-                    "the agent changed files that define the check: it runs with both versions";
-                self.context.ui.note(note);
-                let end = self.check_in_box(CHANGED_CHECK, repo, tip, rules).await?;
-                (commit, Some(end.summary))
+        // What the check's files only name is mostly what the agent was asked to change.
+        let TrustedCheck { files: replaced, allowed: released, commits, named: _ } = trusted;
+        let mut with_agent_files = None;
+        let mut end = None;
+        if !commits.is_empty() {
+            let note = "the agent changed files that define the check: it runs with both versions";
+            self.context.ui.note(note);
+            let own = self.check_in_box(CHANGED_CHECK, repo, tip, rules).await?;
+            with_agent_files = Some(own.summary.clone());
+            end = (!own.summary.passed()).then_some(own);
+        }
+        let end = match end {
+            Some(failed) => failed,
+            None => {
+                let commit = commits.first().unwrap_or(tip);
+                self.check_in_box(CHECK, repo, commit, rules).await?
             }
         };
-        let end = self.check_in_box(CHECK, repo, commit, rules).await?;
         let summary = end.summary.clone();
         let rounds_left = rules.rounds.saturating_sub(self.run.record.check_round);
         Ok((end, CheckRecord { summary, replaced, released, with_agent_files, rounds_left }))

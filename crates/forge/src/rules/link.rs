@@ -101,12 +101,15 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = 0;
     std::iter::from_fn(move || {
         let start = rest + text[rest..].find(|c| !is_gap(c))?;
-        let end = text[start..].find(is_gap).map_or(text.len(), |len| start + len);
-        // `closes:#3` is two words.
-        let word = &text[start..end];
-        let end = match word.find(':') {
-            Some(colon) if !word[colon..].starts_with("://") => start + colon + 1,
-            Some(_) | None => end,
+        // `closes:#3` is two words. Each character is looked at once: messages of others may be long.
+        let next = |from: usize, is_end: &dyn Fn(char) -> bool| {
+            text[from..].find(is_end).map_or(text.len(), |len| from + len)
+        };
+        let end = next(start, &|c| is_gap(c) || c == ':');
+        let end = match &text[end..] {
+            after if after.starts_with("://") => next(end, &is_gap),
+            after if after.starts_with(':') => end + 1,
+            _ => end,
         };
         rest = end;
         Some((start, &text[start..end]))
@@ -128,7 +131,7 @@ fn reference_in(at: usize, word: &str) -> Option<(usize, &str)> {
         return Some((at + start, &body[..end]));
     }
     let is_address = body.starts_with("http://") || body.starts_with("https://");
-    let names_one = ["/issues/", "/pull/", "/pulls/", "/merge_requests/"];
+    let names_one = ["/issues/", "/work_items/", "/pull/", "/pulls/", "/merge_requests/"];
     let is_thread = is_address && names_one.iter().any(|part| body.contains(part));
     is_thread.then(|| (at + start, body.trim_end_matches(|c: char| !c.is_alphanumeric())))
 }
@@ -189,6 +192,9 @@ mod tests {
         check("**Fixes** (#3)", &["#3"]);
         check("closes https://git.example/a/b/issues/3.", &["https://git.example/a/b/issues/3"]);
         check("closes\n#3", &["#3"]);
+        check("a:b:fixes:#3:x https://a/issues/1:2", &["#3"]);
+        let item = "https://git.example/a/b/-/work_items/3";
+        check(&format!("Closes {item}"), &[item]);
     }
 
     #[test]

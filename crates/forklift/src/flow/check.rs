@@ -3,7 +3,7 @@
 
 use engine::agent_run::BoxLayout;
 use engine::box_command::BoxCommandSummary;
-use engine::check::{CheckCommand, CheckEnd, check_commit, check_words};
+use engine::check::{CheckCommand, CheckEnd, check_commit, check_words, load_report};
 use engine::run::{Product, SetupCommand};
 use engine::scratch::Scratch;
 use engine::workspace::MergeBegun;
@@ -45,48 +45,66 @@ impl ForkRun<'_> {
         ) else {
             return Ok(());
         };
-        let summary = match self.run.record.check.take() {
+        let (checked, summary, report) = match self.run.record.check.take() {
             // A merge that needed no agent was checked when it was made.
-            Some(summary) if self.run.record.merged_alone => summary,
-            _ => self.check_result(&tip, &command.line).await?,
+            Some(summary) if self.run.record.merged_alone => {
+                (tip, summary, load_report(&self.scratch(MERGE_CHECK)))
+            }
+            _ => {
+                let (checked, end) = self.check_result(&tip, &command.line).await?;
+                (checked, end.summary, end.report)
+            }
         };
-        if !summary.passed() {
+        if summary.passed() {
+            self.run.record.ran_tests = self.compare_ran_tests(&checked, &report).await?;
+            let accepts = self.run.record.settings.accept_dropped;
+            let lost = self.run.record.ran_tests.iter().find(|ran| ran.lost.count > 0);
+            if let Some(ran) = lost.filter(|_| !accepts) {
+                let tests = ran.lost.tests.clone();
+                self.run.record.verdict = Some(Verdict::TestsNotRun { tests });
+            }
+        } else {
             self.run.record.verdict = Some(Verdict::CheckFailed { how: summary.how() });
         }
         self.run.record.check = Some(summary);
         Ok(())
     }
 
-    /// Checks the agent's result. If it changed files that define the check, both definitions are run and the trusted one
-    /// decides; where both sides changed the same lines of it, either side's lines may stand.
-    async fn check_result(&mut self, tip: &Sha, line: &str) -> Result<BoxCommandSummary, Failure> {
+    /// Checks the agent's result. If it changed files that define the check, the result has to pass with both definitions;
+    /// where both sides changed the same lines of it, either side's lines may stand.
+    /// Returns the commit whose check decides with its end.
+    async fn check_result(&mut self, tip: &Sha, line: &str) -> Result<(Sha, CheckEnd), Failure> {
         let repo = self.run.import_repo(&self.repo);
         self.ui.phase("check", "running the fork's check on the result in a box");
         let Some(trusted) = self.trusted_check(&repo, tip, line).await? else {
-            return Ok(self.check_commit(&repo, CHECKS[0], tip).await?.summary);
+            return Ok((tip.clone(), self.check_commit(&repo, CHECKS[0], tip).await?));
         };
-        let (files, allowed) = (trusted.files, trusted.allowed);
-        if trusted.commits.is_empty() {
-            self.ui
-                .note("the agent changed files that define the check, and --allow-path allows it");
-            let summary = self.check_commit(&repo, CHECKS[0], tip).await?.summary;
-            let with_agent_files = summary.clone();
-            self.run.record.check_changed = Some(ChangedCheck { files, allowed, with_agent_files });
-            return Ok(summary);
+        let TrustedCheck { files, allowed, commits, named } = trusted;
+        let name = if commits.is_empty() { CHECKS[0] } else { CHANGED_CHECK };
+        match (commits.is_empty(), allowed.is_empty()) {
+            (false, _) => self
+                .ui
+                .note("the agent changed files that define the check: it runs with both versions"),
+            (true, false) => self
+                .ui
+                .note("the agent changed files that define the check, and --allow-path allows it"),
+            (true, true) => self.ui.note("the agent changed files that the check's files name"),
         }
-        self.ui.note("the agent changed files that define the check: it runs with both versions");
-        let with_agent_files = self.check_commit(&repo, CHANGED_CHECK, tip).await?.summary;
-        self.run.record.check_changed = Some(ChangedCheck { files, allowed, with_agent_files });
-        let mut ended = None;
-        for (name, commit) in CHECKS.into_iter().zip(&trusted.commits) {
-            let summary = self.check_commit(&repo, name, commit).await?.summary;
-            let passed = summary.passed();
-            ended = Some(summary);
-            if passed {
+        let mut end = self.check_commit(&repo, name, tip).await?;
+        let mut checked = tip;
+        let with_agent_files = end.summary.clone();
+        let changed = ChangedCheck { files, allowed, named, with_agent_files };
+        self.run.record.check_changed = Some(changed);
+        if !end.summary.passed() {
+            return Ok((checked.clone(), end));
+        }
+        for (name, commit) in CHECKS.into_iter().zip(&commits) {
+            (checked, end) = (commit, self.check_commit(&repo, name, commit).await?);
+            if end.summary.passed() {
                 break;
             }
         }
-        ended.ok_or_else(|| Failure::new(ForkliftExit::Internal, "a trusted check has no commit"))
+        Ok((checked.clone(), end))
     }
 
     /// Runs the check on a merge that needed no agent. If it fails, the agent gets that merge and the output of the check.
@@ -124,7 +142,7 @@ impl ForkRun<'_> {
     }
 
     /// Runs set-up and check on a commit, in boxes of this name.
-    async fn check_commit(
+    pub(super) async fn check_commit(
         &self,
         repo: &SealedRepo,
         name: &'static str,

@@ -133,7 +133,7 @@ impl ForkRun<'_> {
         gather_evidence(self, repo, &commit, (&identity.name, &identity.email)).await?;
         let record = &mut self.run.record;
         let accepts = record.settings.accept_loss;
-        let lost = record.contract.as_ref().is_some_and(|contract| contract.lost) && !accepts;
+        let lost = record.fork_lost();
         let lost_tests = record.tests.as_ref().is_some_and(TestAccount::is_lost) && !accepts;
         let what = match () {
             () if lost => Some("lose work of the fork"),

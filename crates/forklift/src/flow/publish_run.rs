@@ -81,7 +81,7 @@ pub(crate) async fn create_publish_run(
     let is_verified = meta.verdict == Some(Verdict::Publish);
     if !is_verified {
         // The check is run again.
-        (product.check, product.check_changed) = (None, None);
+        (product.check, product.check_changed, product.ran_tests) = (None, None, None);
     }
     let record = ForkRunRecord {
         run: new.id().clone(),

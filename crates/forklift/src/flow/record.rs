@@ -23,8 +23,10 @@ use crate::commands::run_args::AgentWhen;
 use crate::rules::fork_file::ForkRules;
 use crate::rules::judge::Verdict;
 use crate::rules::publish_mode::PublishMode;
+use crate::rules::ran_tests::RanTests;
 use crate::rules::strategy::Strategy;
 use crate::rules::target::Target;
+use crate::rules::upstream_action::UpstreamActions;
 
 pub(crate) type ForkRunRecord = RunRecord<ForkRecord>;
 
@@ -53,6 +55,9 @@ pub(crate) struct ForkRecord {
     /// The check with the agent's own versions of the files that define it, if it changed any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) check_changed: Option<ChangedCheck>,
+    /// The tests that the check ran, compared with those of both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ran_tests: Option<RanTests>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) regenerate: Vec<BoxCommandSummary>,
     /// The host could merge by itself, so no agent was started.
@@ -77,6 +82,9 @@ pub(crate) struct ForkRecord {
     /// Sentences about new commit messages that act on others or speak for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) message_points: Vec<String>,
+    /// Messages of upstream's that may act on issues of the fork; a record of an earlier version has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) upstream_actions: Option<UpstreamActions>,
 }
 
 /// A check whose definition the agent changed.
@@ -87,7 +95,10 @@ pub(crate) struct ChangedCheck {
     /// Such files that a person allowed, so that the agent's version of them counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowed: Vec<TreePath>,
-    /// Exit with the agent's files. The exit with those of the fork and upstream decides, except for allowed files.
+    /// Files that the agent changed outside of conflicts and that files of the check name: the check ran with the agent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) named: Vec<TreePath>,
+    /// Exit with the agent's files. It has to pass with them and, except for allowed files, with those of the fork and upstream.
     pub(crate) with_agent_files: BoxCommandSummary,
 }
 
@@ -231,6 +242,7 @@ impl ForkRecord {
             check: None,
             check_on_merge: None,
             check_changed: None,
+            ran_tests: None,
             regenerate: Vec::new(),
             merged_alone: false,
             resolver: None,
@@ -240,6 +252,7 @@ impl ForkRecord {
             account: None,
             tests: None,
             message_points: Vec::new(),
+            upstream_actions: None,
         }
     }
 
@@ -248,6 +261,16 @@ impl ForkRecord {
         let sides = self.account.iter().flat_map(|account| [&account.upstream, &account.fork]);
         let changes = sides.flat_map(|side| &side.changes);
         changes.filter(|change| change.status == SideStatus::DroppedByRule).count()
+    }
+
+    /// Returns whether work of the fork is lost, unless the user accepts it: whole files and commits, or many small changes.
+    pub(crate) fn fork_lost(&self) -> bool {
+        let by_contract = self.contract.as_ref().is_some_and(|contract| contract.lost);
+        let by_account = || {
+            let judged = self.account.as_ref().map(judge_account);
+            judged.is_some_and(|judged| !judged.fork_dropped.is_empty())
+        };
+        !self.settings.accept_loss && (by_contract || by_account())
     }
 
     /// Reasons why upstream counts as dropped, unless the user accepts it.

@@ -37,10 +37,8 @@ use crate::commands::run_args::AgentWhen;
 use crate::exit::{Failure, OrExit};
 use crate::rules::STUCK_FILE;
 use crate::rules::judge::{ResultFacts, Verdict, judge};
-use crate::rules::message::message_points;
 use crate::rules::publish_mode::PublishMode;
 use crate::rules::pull_text::{ForkPullFacts, render_pull};
-use crate::rules::strategy::Strategy;
 use crate::rules::test_gate::{MadeBy, judge_tests};
 
 /// Bytes of the agent's note that are read.
@@ -48,10 +46,6 @@ const STUCK_CAP: usize = 64 * 1024;
 
 /// Commits of upstream that a pull request counts.
 const MOST_INCOMING: usize = 5000;
-
-/// New commits whose messages are read, and sentences about them that are kept.
-const MOST_MESSAGES: usize = 1000;
-const MESSAGE_POINTS: usize = 20;
 
 const UNRELATED: &str =
     "upstream has no history in common with the fork; if that is right, say --allow-unrelated";
@@ -202,19 +196,6 @@ impl<'a> ForkRun<'a> {
         Ok(render_pull(&ForkPullFacts { record, head: branch, incoming, run_path }))
     }
 
-    /// Sentences about the messages of new commits. A rebase makes commits of the fork again, with the messages of their authors.
-    async fn read_messages(&self, repo: &SealedRepo, tip: &Sha) -> Result<Vec<String>, Failure> {
-        let record = &self.run.record;
-        if record.settings.strategy == Strategy::Rebase {
-            return Ok(Vec::new());
-        }
-        let known = [record.pins.base.clone(), record.pins.upstream.clone()];
-        let messages = repo.new_messages(tip, &known, MOST_MESSAGES).await.or_machine()?;
-        let own = record.attribution.as_ref().map(|user| user.email.as_str());
-        let points = messages.iter().flat_map(|(sha, text)| message_points(sha, text, own));
-        Ok(points.take(MESSAGE_POINTS).collect())
-    }
-
     /// The agent's note, read as untrusted data. A note that the fork itself carries does not count.
     async fn read_stuck(&self) -> Result<Option<String>, Failure> {
         let read = host::safe_read::read_beneath(&self.run.boxes.workspace, STUCK_FILE, STUCK_CAP);
@@ -318,6 +299,7 @@ impl Product for ForkRun<'_> {
             None => (None, None, None),
         };
         self.run.record.message_points = self.read_messages(repo, tip).await?;
+        self.run.record.upstream_actions = self.read_upstream_messages(repo).await?;
         self.compare_with_resolver(repo, tip).await
     }
 
@@ -328,7 +310,6 @@ impl Product for ForkRun<'_> {
             false => record.ended(),
         };
         let claim = record.agent_result.as_ref().map(|result| result.claim.clone());
-        let lost = record.contract.as_ref().is_some_and(|contract| contract.lost);
         let by_git = record.merged_alone && record.resolver.is_none();
         let made_by = if by_git { MadeBy::Git } else { MadeBy::AgentOrResolver };
         let verdict = judge(&ResultFacts {
@@ -336,7 +317,7 @@ impl Product for ForkRun<'_> {
             stuck: record.stuck.is_some(),
             claim: claim.unwrap_or(AgentClaim::Finished),
             import: record.import_outcome(),
-            lost: lost && !record.settings.accept_loss,
+            lost: record.fork_lost(),
             dropped: record.upstream_dropped(),
             strategy: record.settings.strategy,
             allow_paths: record.settings.allowed_paths(),

@@ -5,7 +5,7 @@ use run_store::run_dir::RunDir;
 use serde_json::{Value, json};
 use shell::Ui;
 
-use super::record::{BranchEnd, ForkRunRecord, PullEnd, Withdrawal};
+use super::record::{BranchEnd, ChangedCheck, ForkRunRecord, PullEnd, Withdrawal};
 use crate::rules::STUCK_FILE;
 use crate::rules::judge::Verdict;
 use crate::rules::next_step::next_command;
@@ -74,7 +74,9 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
             "the check {how} on the merge without an agent, so the agent was started"
         ));
     }
-    if let Some(changed) = &meta.check_changed {
+    let defined =
+        |changed: &&ChangedCheck| !(changed.files.is_empty() && changed.allowed.is_empty());
+    if let Some(changed) = meta.check_changed.as_ref().filter(defined) {
         let files = changed.files.iter().chain(&changed.allowed).take(POINTS_SHOWN);
         let files: Vec<String> = files.map(ToString::to_string).collect();
         let how = check_words(&changed.with_agent_files);
@@ -147,7 +149,7 @@ pub(super) fn verdict_event(
         "run": dir.id(), "path": dir.path(), "project": meta.fork.path, "verdict": verdict,
         "words": verdict.message_with(points.len(), meta.left_out_by_rule()), "status": meta.exit_status, "publication": meta.publication,
         "evidence": meta.evidence, "stuck": meta.stuck, "needs_look": points,
-        "publish_mode": meta.settings.publish_mode, "check": meta.check, "check_changed": meta.check_changed, "tests": meta.tests, "withdraws": meta.withdraws,
+        "publish_mode": meta.settings.publish_mode, "check": meta.check, "check_changed": meta.check_changed, "ran_tests": meta.ran_tests, "tests": meta.tests, "withdraws": meta.withdraws,
         "next": next_command(meta, verdict),
     })
 }

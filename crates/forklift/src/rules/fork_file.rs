@@ -31,6 +31,9 @@ pub(crate) struct ForkRules {
     pub(crate) setup: Option<TimedCommand>,
     /// Command that must pass on the result.
     pub(crate) check: Option<TimedCommand>,
+    /// Says whether the tests that the check runs are compared with those of both sides; they are by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compare_tests: Option<bool>,
     pub(crate) target: Option<Target>,
     pub(crate) strategy: Option<Strategy>,
     /// Gitignore-like patterns of paths whose version in the fork must survive.
@@ -151,6 +154,7 @@ struct ForkRulesText {
     setup_timeout: Option<u64>,
     check: Option<String>,
     check_timeout: Option<u64>,
+    compare_tests: Option<bool>,
     target: Option<String>,
     strategy: Option<Strategy>,
     protect: Vec<String>,
@@ -218,9 +222,14 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     check_trust("trust", written.trust)?;
     written.resolve.iter().try_for_each(check_resolve)?;
     check_regenerate_timeout(written.regenerate_timeout, &written.resolve)?;
+    let check = check?;
+    if written.compare_tests.is_some() && check.is_none() {
+        return Err(ForkFileFault::Alone { key: "compare-tests", needs: "check" });
+    }
     Ok(ForkRules {
         setup: setup?,
-        check: check?,
+        check,
+        compare_tests: written.compare_tests,
         target: written.target.as_deref().map(Target::parse).transpose()?,
         strategy: written.strategy,
         protect: written.protect,
@@ -306,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_read_and_the_words_follow() {
-        let text = "---\nsetup: npm ci\nsetup-timeout: 60\ncheck: |\n  npm test\n  npm run lint\ntarget: latest-tag\n\
+        let text = "---\nsetup: npm ci\nsetup-timeout: 60\ncheck: |\n  npm test\n  npm run lint\ncompare-tests: false\ntarget: latest-tag\n\
                     strategy: rebase\nprotect:\n  - vendor/\n  - '*.lock'\nallow-paths: [AGENTS.md]\n---\nKeep it.\n";
         let file = parse_fork_file(text).expect("good");
         assert_eq!(file.text, "Keep it.\n");
@@ -315,6 +324,7 @@ mod tests {
         assert_eq!(rules.setup, Some(setup));
         let check = rules.check.expect("a check");
         assert_eq!((check.line.as_str(), check.timeout_secs), ("npm test\nnpm run lint\n", 600));
+        assert_eq!(rules.compare_tests, Some(false));
         assert_eq!(rules.target, Some(Target::LatestTag));
         assert_eq!(rules.strategy, Some(Strategy::Rebase));
         assert_eq!(rules.protect, ["vendor/", "*.lock"]);
@@ -346,6 +356,9 @@ mod tests {
         assert!(fault("---\nsetup: ''\n---\n").contains("'setup' is empty"));
         assert!(fault("---\ncheck: x\ncheck-timeout: 0\n---\n").contains("check-timeout"));
         assert!(fault("---\ncheck-timeout: 5\n---\n").contains("without 'check'"));
+        assert!(fault("---\ncompare-tests: false\n---\n").contains("without 'check'"));
+        let maybe = fault("---\ncheck: x\ncompare-tests: maybe\n---\n");
+        assert!(maybe.contains("bool"), "{maybe}");
         assert!(fault("---\nregenerate-timeout: 5\n---\n").contains("without 'regenerate'"));
         let never = "---\nresolve: [{path: a, regenerate: b}]\nregenerate-timeout: 0\n---\n";
         assert!(fault(never).contains("regenerate-timeout"));

@@ -52,6 +52,10 @@ pub(crate) enum Verdict {
     TestsLost {
         tests: Vec<String>,
     },
+    /// Tests that passed on the fork or on upstream were not run by the check on the result.
+    TestsNotRun {
+        tests: Vec<String>,
+    },
     CheckFailed {
         how: String,
     },
@@ -205,6 +209,7 @@ impl Verdict {
             | Self::WorkLost
             | Self::UpstreamDropped { .. }
             | Self::TestsLost { .. }
+            | Self::TestsNotRun { .. }
             | Self::CheckFailed { .. }
             | Self::Refused { .. } => ForkliftExit::NotIntegrated,
             Self::Stopped => ForkliftExit::Terminated,
@@ -240,7 +245,9 @@ impl Verdict {
             Self::AgentFailed { .. } => "agent failed",
             Self::Waiting { .. } => "waits for quota",
             Self::NotIntegrated => "not integrated",
-            Self::ForkLost | Self::WorkLost | Self::TestsLost { .. } => "work lost",
+            Self::ForkLost | Self::WorkLost | Self::TestsLost { .. } | Self::TestsNotRun { .. } => {
+                "work lost"
+            }
             Self::UpstreamDropped { .. } => "upstream dropped",
             Self::CheckFailed { .. } => "check failed",
             Self::SetupFailed { .. } => "set-up failed",
@@ -277,6 +284,16 @@ impl Verdict {
                  with --accept-loss",
                 tests.len()
             ),
+            Self::TestsNotRun { tests } => {
+                let (count, words) = match tests.len() {
+                    1 => ("1 test".to_owned(), "that passes on the fork or on upstream does"),
+                    count => (format!("{count} tests"), "that pass on the fork or on upstream do"),
+                };
+                format!(
+                    "refused: {count} {words} not run in the result (see below); publish it all the same with \
+                     --accept-dropped"
+                )
+            }
             Self::CheckFailed { how } => format!("refused: the fork's check does not pass on the result ({how})"),
             Self::SetupFailed { how } => format!("the fork's set-up failed ({how}); the agent was not started"),
             Self::Refused { reasons } => format!("refused: {}", reasons.join("; ")),

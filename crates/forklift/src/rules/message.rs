@@ -1,4 +1,4 @@
-//! Words of commit messages that act on others once they are merged, or that speak for others.
+//! Words of new commit messages that act on others once they are merged, or that speak for others.
 //!
 //! The text of a pull request is made inert. A commit message is published as it was written, and forges and people act on
 //! it, so a person is told.
@@ -27,8 +27,7 @@ const TRAILERS: [&str; 8] = [
 
 /// Sentences about the message of a new commit. `own` is the user's address, whose word the host may write.
 pub(crate) fn message_points(commit: &Sha, message: &str, own: Option<&str>) -> Vec<String> {
-    let end = message.char_indices().map(|(at, _)| at).find(|at| *at >= MESSAGE_BYTES);
-    let message = &message[..end.unwrap_or(message.len())];
+    let message = start_of(message);
     let mut points = Vec::new();
     let acting = find_foreign_actions(message, 0);
     if !acting.is_empty() {
@@ -52,7 +51,12 @@ pub(crate) fn message_points(commit: &Sha, message: &str, own: Option<&str>) -> 
     points
 }
 
-fn first_of<'a>(found: impl Iterator<Item = &'a str>) -> String {
+/// The part of a message that is read.
+pub(super) fn start_of(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MESSAGE_BYTES)]
+}
+
+pub(super) fn first_of<'a>(found: impl Iterator<Item = &'a str>) -> String {
     let found: Vec<&str> = found.collect();
     let shown = found.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match found.len().saturating_sub(NAMED) {

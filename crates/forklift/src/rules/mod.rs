@@ -11,12 +11,14 @@ pub(crate) mod fork_list;
 pub(crate) mod image;
 pub(crate) mod judge;
 pub(crate) mod message;
+mod moved_test;
 pub(crate) mod next_step;
 pub(crate) mod opencode_env;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod publish_mode;
 pub(crate) mod pull_text;
+pub(crate) mod ran_tests;
 pub(crate) mod replay_page;
 pub(crate) mod replay_summary;
 pub(crate) mod review;
@@ -26,6 +28,7 @@ mod section;
 pub(crate) mod strategy;
 pub(crate) mod target;
 pub(crate) mod test_gate;
+pub(crate) mod upstream_action;
 pub(crate) mod words;
 
 /// The agent's note, in the root of the workspace.

@@ -37,6 +37,7 @@ pub(crate) fn next_command(record: &ForkRunRecord, verdict: &Verdict) -> Option<
         }
         Verdict::WorkLost
         | Verdict::TestsLost { .. }
+        | Verdict::TestsNotRun { .. }
         | Verdict::UpstreamDropped { .. }
         | Verdict::NotIntegrated
         | Verdict::ForkLost => {
@@ -59,7 +60,9 @@ fn flags_to_publish(meta: &ForkRunRecord, verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Publish if sent.is_some_and(|sent| sent.problem.is_some()) => Some(String::new()),
         Verdict::WorkLost | Verdict::TestsLost { .. } => Some(" --accept-loss".to_owned()),
-        Verdict::UpstreamDropped { .. } => Some(" --accept-dropped".to_owned()),
+        Verdict::UpstreamDropped { .. } | Verdict::TestsNotRun { .. } => {
+            Some(" --accept-dropped".to_owned())
+        }
         Verdict::Refused { .. } => {
             // Other reasons stay whatever is allowed.
             let evidence = meta.evidence.as_ref()?;
@@ -130,6 +133,7 @@ mod tests {
             Verdict::WorkLost,
             Verdict::UpstreamDropped { reasons: Vec::new() },
             Verdict::TestsLost { tests: Vec::new() },
+            Verdict::TestsNotRun { tests: Vec::new() },
             Verdict::CheckFailed { how: how.clone() },
             Verdict::SetupFailed { how: how.clone() },
             refused("if that is right, say --allow-unrelated"),

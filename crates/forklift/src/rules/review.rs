@@ -9,6 +9,8 @@ use serde::Serialize;
 
 use super::conflict_row::{ConflictRow, Decider, conflict_rows};
 use super::judge::Verdict;
+use super::ran_tests::RanTests;
+use super::upstream_action::UpstreamActions;
 use crate::flow::record::ForkRunRecord;
 
 /// Something in the result that a person has to look at.
@@ -28,7 +30,7 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
         return points.found;
     }
     let judgement = record.account.as_ref().map(judge_account).unwrap_or_default();
-    for reason in judgement.upstream_dropped {
+    for reason in judgement.upstream_dropped.into_iter().chain(judgement.fork_dropped) {
         points.add(None, reason);
     }
     if let Some(contract) = &record.contract {
@@ -39,6 +41,9 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
         points.add(Some(change.path.clone()), what);
     }
     for line in record.tests.iter().flat_map(TestAccount::looks) {
+        points.add(None, line);
+    }
+    for line in record.ran_tests.iter().flat_map(RanTests::looks) {
         points.add(None, line);
     }
     if let Some(changed) = &record.check_changed {
@@ -52,6 +57,14 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
             let what = "changed by the agent, and it defines the check; a person allowed it";
             points.add(Some(path.to_string()), what.to_owned());
         }
+        for path in &changed.named {
+            let what =
+                "changed by the agent outside of the conflicts, and the check's files name it";
+            points.add(Some(path.to_string()), what.to_owned());
+        }
+    }
+    if let Some(what) = record.upstream_actions.as_ref().and_then(UpstreamActions::point) {
+        points.add(None, what);
     }
     for look in judgement.looks {
         points.add(Some(look.path.to_string()), look.what);

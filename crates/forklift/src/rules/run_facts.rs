@@ -83,7 +83,11 @@ fn check_lines(record: &ForkRunRecord) -> Vec<String> {
         ),
         None => "the fork's own check: none is set (`check` in FORK.md)".to_owned(),
     };
-    setup.into_iter().chain([check]).chain(checks_before(record)).chain(test_line(record)).collect()
+    let ran = record.ran_tests.as_ref().map(|ran| {
+        format!("tests that ran, compared with both sides: {}", inert_prose(&ran.words()))
+    });
+    let lines = setup.into_iter().chain([check]).chain(checks_before(record));
+    lines.chain(ran).chain(test_line(record)).collect()
 }
 
 /// Checks that did not decide: on the merge before the agent, and with the agent's own definition.
@@ -93,6 +97,9 @@ fn checks_before(record: &ForkRunRecord) -> Vec<String> {
         format!("on the merge without an agent it {words}, so the agent was started")
     });
     let changed = record.check_changed.iter().map(|changed| {
+        if changed.files.is_empty() && changed.allowed.is_empty() {
+            return "**the agent changed files that the check's files name**: the result above rests on them".to_owned();
+        }
         if changed.files.is_empty() {
             return "**the agent changed files that define the check**, and a person allowed it: the result above is with its \
                     files"

@@ -9,6 +9,9 @@ use crate::support::{MERGE, Person, field_of, name_of, run_if_needed};
 const TESTS_FILE: &str = "tests/test_shared.py";
 const ONE: &str = "def test_one():\n    assert one() == 1\n";
 
+/// Path and text.
+type File = (&'static str, &'static str);
+
 /// A fork whose main branch has these files and this FORK.md, and an upstream that has the files too and one commit more.
 fn with_files(rules: &str, files: &[(&str, &str)]) -> Option<Person> {
     Person::with(|hermetic| {
@@ -158,6 +161,116 @@ fn an_agent_cannot_rewrite_a_script_that_the_check_reaches_through_another() {
     assert_eq!(person.metadata("/check_changed/files/0"), "ci/suite.sh");
 }
 
+/// A file is a part of the check whatever its name and however the check comes to it.
+#[test]
+fn an_agent_cannot_rewrite_what_the_check_reads_on_its_way() {
+    const PASSES: &str = "test ! -e broken\n";
+    let cases: [(&str, &[File], &str); 8] = [
+        (
+            "sh run.sh",
+            &[("run.sh", ". ./env.inc\n$RUN\n"), ("env.inc", "RUN='test ! -e broken'\n")],
+            "echo RUN=true > env.inc",
+        ),
+        (
+            "bash run.sh",
+            &[("run.sh", "source lib/common\n"), ("lib/common", PASSES)],
+            "echo true > lib/common",
+        ),
+        (
+            "make test",
+            &[
+                ("Makefile", "test:\n\tset -a; . ./.env; $$RUN\n"),
+                (".env", "RUN='test ! -e broken'\n"),
+            ],
+            "echo RUN=true > .env",
+        ),
+        (
+            "sh ci/run.sh",
+            &[("ci/run.sh", ". \"$(dirname \"$0\")/env.cfg\"\n"), ("ci/env.cfg", PASSES)],
+            "echo true > ci/env.cfg",
+        ),
+        (
+            "make -C build test",
+            &[("build/Makefile", "test:\n\tcd ..; sh ./x/run\n"), ("x/run", PASSES)],
+            "echo true > x/run",
+        ),
+        (
+            "make test",
+            &[
+                ("Makefile", "test:\n\t$(MAKE) -C sub\n"),
+                ("sub/Makefile", "all:\n\tcd ..; sh ./sub/t.sh\n"),
+                ("sub/t.sh", PASSES),
+            ],
+            "echo true > sub/t.sh",
+        ),
+        (
+            "'for f in tests/*.sh; do sh $f || exit 1; done'",
+            &[("tests/a.sh", PASSES)],
+            "echo true > tests/a.sh",
+        ),
+        (
+            "'PATH=$PWD/bin:$PATH; sh -c \"test ! -e broken || mytest\"'",
+            &[("bin/other", PASSES)],
+            "printf '#!/bin/sh\\n' > bin/mytest; chmod +x bin/mytest",
+        ),
+    ];
+    for (check, files, trick) in cases {
+        let Some(person) = with_files(&format!("---\ncheck: {check}\n---\n"), files) else {
+            return;
+        };
+        let output = person.run(&merges_and(&format!("touch broken; {trick}")), &["--accept-loss"]);
+        assert_eq!(output.status, Some(3), "{check}: {}", output.snapshot());
+        assert_eq!(person.metadata("/verdict/kind"), "check-failed", "{check}");
+    }
+}
+
+/// A file that a script of the check imports may be a part of the check or what it is about: people are told.
+#[test]
+fn what_the_checks_files_name_and_the_agent_changed_stands_first() {
+    let cases: [(&str, &[File], &str, &str); 2] = [
+        (
+            "sh run.sh",
+            &[("run.sh", "test \"$(cat wanted.txt)\" = yes\n"), ("wanted.txt", "yes\n")],
+            "printf 'yes' > wanted.txt",
+            "wanted.txt",
+        ),
+        (
+            "sh run.sh",
+            &[
+                ("run.sh", "sh tests/all.py\n"),
+                ("tests/all.py", "echo import helper\n"),
+                ("helper.py", "x = 1\n"),
+            ],
+            "echo x = 2 > helper.py",
+            "helper.py",
+        ),
+    ];
+    for (check, files, change, path) in cases {
+        let Some(person) = with_files(&format!("---\ncheck: {check}\n---\n"), files) else {
+            return;
+        };
+        let output = person.run(&merges_and(change), &["--accept-loss"]);
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+        assert_eq!(person.metadata("/check_changed/named/0"), path);
+        let text = pull_text(&person);
+        let point = "changed by the agent outside of the conflicts, and the check's files name it";
+        assert!(text.contains(&format!("`{path}`: {point}")), "{text}");
+        assert!(text.contains("**the agent changed files that the check's files name**"), "{text}");
+    }
+}
+
+/// What is published has to pass as it is, and not only with the files of others.
+#[test]
+fn a_result_that_fails_with_its_own_files_is_refused() {
+    let rules = "---\ncheck: make test\n---\n";
+    let Some(person) = with_files(rules, &[("Makefile", MAKEFILE)]) else { return };
+    let output =
+        person.run(&merges_and("printf 'test:\\n\\tfalse\\n' > Makefile"), &["--accept-loss"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert_eq!(person.metadata("/verdict/kind"), "check-failed");
+    assert_ne!(person.metadata("/check_changed/with_agent_files/ended/code"), 0);
+}
+
 #[test]
 fn an_agent_cannot_add_a_definition_that_nobody_had() {
     let rules = "---\ncheck: test ! -e broken || test -e jest.config.js\n---\n";
@@ -168,7 +281,7 @@ fn an_agent_cannot_add_a_definition_that_nobody_had() {
 
 #[test]
 fn of_a_package_manifest_only_the_scripts_are_taken_back() {
-    let rules = "---\ncheck: grep -q '\"true-check\"' package.json && grep -q '\"added\"' package.json\n---\n";
+    let rules = "---\ncheck: grep -q '\"added\"' package.json && cat package.json\n---\n";
     let manifest = "{\"scripts\": {\"check\": \"true-check\"}, \"dependencies\": {}}\n";
     let Some(person) = with_files(rules, &[("package.json", manifest)]) else { return };
     let script = merges_and(
@@ -176,7 +289,11 @@ fn of_a_package_manifest_only_the_scripts_are_taken_back() {
     );
     let output = person.run(&script, &["--accept-loss"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert_ne!(person.metadata("/check_changed/with_agent_files/ended/code"), 0);
+    let has = |place: &str, word: &str| {
+        person.metadata(place).as_str().is_some_and(|it| it.contains(word))
+    };
+    assert!(has("/check/tail", "true-check") && !has("/check/tail", "exit 0"));
+    assert!(has("/check_changed/with_agent_files/tail", "exit 0"));
 }
 
 #[test]

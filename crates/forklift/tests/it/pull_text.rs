@@ -400,3 +400,47 @@ fn the_words_of_others_do_nothing_on_a_forge() {
     let inside = line.rsplit_once("` `").map(|(_, rest)| rest);
     assert!(inside.is_some_and(|rest| rest.ends_with('`') && rest.contains("@victim")), "{line}");
 }
+
+#[test]
+fn messages_of_upstream_that_close_issues_of_the_fork_are_named_first() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.upstream_commit(
+            "upstream.txt",
+            "1\n2\n",
+            "a repair (#13)\n\nFixes #5\nSee upstream/project#6",
+        );
+        fork.upstream_commit("other.txt", "1\n", "closes upstream/project#7");
+        fork
+    }) else {
+        return;
+    };
+    let output = run(&person, "[[step]]\nexit = 9\n", &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let text = text_of(&person.only_run());
+    let point =
+        "merging may close or reopen issues of the fork, by 1 message of upstream's commits: ";
+    assert!(text.contains(point) && !text.contains("Fixes #5"), "{text}");
+    assert!(output.stdout.contains(point), "{}", output.snapshot());
+}
+
+#[test]
+fn very_large_messages_of_upstream_are_said_to_be_unread() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        let message = hermetic.root().join("message");
+        std::fs::write(&message, "fixes #5\n".repeat(3 << 20)).expect("written");
+        fork.upstream_does("more", |author| {
+            author.write("upstream.txt", "1\n2\n").git(&["add", "upstream.txt"]);
+            author.git(&["commit", "-q", "-F", message.to_str().expect("UTF-8")]);
+            author.write("more.txt", "1\n");
+        });
+        fork
+    }) else {
+        return;
+    };
+    let output = run(&person, "[[step]]\nexit = 9\n", &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let unread = "not all messages of upstream's commits could be read";
+    assert!(output.stdout.contains(unread), "{}", output.snapshot());
+}

@@ -1,6 +1,7 @@
 //! The commits that a branch adds, with their claimed authors.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use model::id::Sha;
 
@@ -93,6 +94,52 @@ impl SealedRepo {
         let answer = self.git.query(argv).await?;
         parse_messages(&answer.stdout).map_err(|problem| answer.unreadable(problem))
     }
+}
+
+/// Time for which messages are searched.
+const SEARCH_LIMIT: Duration = Duration::from_secs(20);
+
+/// Messages of a range, as far as they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundMessages {
+    pub messages: Vec<(Sha, String)>,
+    /// Limits on size or time ended the search: more messages may match.
+    pub is_cut: bool,
+}
+
+impl SealedRepo {
+    /// Finds the messages of commits reachable from `tip` and from none of `exclude` in which each of these extended regular
+    /// expressions matches a line, whatever the case of its letters; newest first, at most `cap` bytes of them. A range that
+    /// is too large to be searched is no error.
+    pub async fn find_messages(
+        &self,
+        tip: &Sha,
+        exclude: &[Sha],
+        patterns: &[&str],
+        cap: usize,
+    ) -> Result<FoundMessages, GitError> {
+        let words = "log -z --no-patch --no-color --encoding=UTF-8 --regexp-ignore-case --extended-regexp --all-match";
+        let patterns = patterns.iter().map(|pattern| format!("--grep={pattern}"));
+        let values = [MESSAGE_FORMAT, "--end-of-options", tip.as_str()].map(str::to_owned);
+        let values = patterns.chain(values).chain(excluded(exclude)).chain(["--".to_owned()]);
+        let call = GitCall::new(argv_with(words, values)).cut_after(cap).within(SEARCH_LIMIT);
+        let answer = match self.git.query(call).await {
+            Err(GitError::TimedOut { .. }) => {
+                return Ok(FoundMessages { messages: Vec::new(), is_cut: true });
+            }
+            answer => answer?,
+        };
+        let whole = whole_pairs(&answer.stdout);
+        let messages = parse_messages(whole).map_err(|problem| answer.unreadable(problem))?;
+        Ok(FoundMessages { messages, is_cut: answer.truncated })
+    }
+}
+
+/// The part of an answer, which may be cut, that has whole pairs of fields.
+fn whole_pairs(bytes: &[u8]) -> &[u8] {
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == 0).map(|(at, _)| at + 1);
+    let end = ends.skip(1).step_by(2).last().unwrap_or_default();
+    &bytes[..end]
 }
 
 fn parse_messages(bytes: &[u8]) -> Result<Vec<(Sha, String)>, String> {
@@ -195,6 +242,15 @@ mod tests {
         assert_eq!(messages[0].1, "subject\n\nCloses #3\n");
         assert_eq!(messages[1].1, "");
         assert!(parse_messages(format!("{A}\0").as_bytes()).is_err());
+    }
+
+    #[test]
+    fn of_an_answer_that_was_cut_the_whole_messages_are_read() {
+        let text = format!("{A}\0one\n\0{B}\0tw");
+        assert_eq!(parse_messages(whole_pairs(text.as_bytes())).unwrap().len(), 1);
+        for end in [0, 10, 41, 45] {
+            assert_eq!(whole_pairs(&text.as_bytes()[..end]), b"", "{end}");
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub use call::Git;
 pub use diff::{ChangedEntry, EntryStatus};
 pub use entry::TreeEntry;
 pub use forecast::{DatedCommit, FileNumbers, Rename};
-pub use history::{CommitFacts, CommitLine, GitIdentity};
+pub use history::{CommitFacts, CommitLine, FoundMessages, GitIdentity};
 pub use lineage::{LineageRange, PastMerge};
 pub use merge::{CommitDraft, ConflictStage, MergeNote, MergedTree};
 pub use patch::{CommitPatch, CommitPaths};

@@ -27,6 +27,8 @@ const FEW_LINES: usize = 20;
 pub struct MergeJudgement {
     /// Reasons why upstream counts as dropped; none if it does not.
     pub upstream_dropped: Vec<String>,
+    /// The same for the fork. Whole files and commits of the fork are the contract's matter.
+    pub fork_dropped: Vec<String>,
     /// Points for a person to look at, worst first.
     pub looks: Vec<Look>,
 }
@@ -45,28 +47,19 @@ pub(crate) fn few_changes(paths: usize) -> usize {
 }
 
 pub fn judge_account(account: &MergeAccount) -> MergeJudgement {
-    MergeJudgement { upstream_dropped: upstream_dropped(account), looks: looks(account) }
+    MergeJudgement {
+        upstream_dropped: upstream_dropped(account),
+        fork_dropped: many_clean_drops(&account.fork, MergeSide::Fork).into_iter().collect(),
+        looks: looks(account),
+    }
 }
 
 fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
     if account.whole == Some(MergeSide::Fork) && !is_all_by_rule(account) {
         return vec!["the result is the fork's tree, so nothing of upstream is in it".to_owned()];
     }
-    let dropped = || dropped_of(&account.upstream);
-    let mut reasons = Vec::new();
-    let few = few_changes(account.upstream.paths);
-    let is_counted =
-        |change: &&SideChange| change.dropped_clean > 0 && !is_ci(change.path.as_bytes());
-    let paths = || dropped().filter(is_counted);
-    let clean: usize = paths().map(changes_of).sum();
-    let lines: usize = paths().map(lines_of).sum();
-    let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
-    if !is_few || lines > few * LINES_PER_CHANGE {
-        reasons.push(format!(
-            "{clean} changes of upstream are dropped although git could merge them ({lines} lines; {})",
-            names(paths().map(|change| &change.path))
-        ));
-    }
+    let mut reasons: Vec<String> =
+        many_clean_drops(&account.upstream, MergeSide::Upstream).into_iter().collect();
     let gutted: Vec<_> = account.departures.iter().filter(|departure| departure.gutted).collect();
     if !gutted.is_empty() {
         let paths = names(gutted.iter().map(|departure| &departure.path));
@@ -77,6 +70,24 @@ fn upstream_dropped(account: &MergeAccount) -> Vec<String> {
         reasons.extend(most_files_missing(account));
     }
     reasons
+}
+
+/// More than a few changes of a side that are dropped although git could merge them, wherever they stand.
+fn many_clean_drops(side: &SideAccount, of: MergeSide) -> Option<String> {
+    let few = few_changes(side.paths);
+    let is_counted =
+        |change: &&SideChange| change.dropped_clean > 0 && !is_ci(change.path.as_bytes());
+    let paths = || dropped_of(side).filter(is_counted);
+    let clean: usize = paths().map(changes_of).sum();
+    let lines: usize = paths().map(lines_of).sum();
+    let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
+    (!is_few || lines > few * LINES_PER_CHANGE).then(|| {
+        let whose = of.as_str();
+        let paths = names(paths().map(|change| &change.path));
+        format!(
+            "{clean} changes of {whose} are dropped although git could merge them ({lines} lines; {paths})"
+        )
+    })
 }
 
 /// Returns whether a path is of CI. That of upstream is seldom the fork's; it is named like any other.

@@ -3,12 +3,7 @@
 //! The check runs with these files as trusted people have them, so that an agent cannot rewrite its own judge. Of files
 //! with other content too, such as `package.json`, only the sections about tests count.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
-
-/// Most names that are taken from one text.
-const MOST_NAMES: usize = 300;
 
 /// Files in which other scripts of the check may be named.
 pub(super) const CHECK_ROOTS: [&str; 10] = [
@@ -130,7 +125,8 @@ fn is_in_place_of_runner(path: &str) -> bool {
     module.is_some_and(|module| PYTHON_RUNNERS.contains(&module))
 }
 
-pub(super) fn is_check_file(path: &[u8]) -> bool {
+/// Returns whether files of this name define how tests are run, whatever the check is.
+pub fn is_check_file(path: &[u8]) -> bool {
     let Ok(path) = std::str::from_utf8(path) else { return false };
     let name = file_name(path);
     NAMES.contains(&name)
@@ -143,21 +139,8 @@ pub(super) fn is_check_file(path: &[u8]) -> bool {
             .any(|folder| path.starts_with(folder) || path.contains(&format!("/{folder}")))
 }
 
-fn file_name(path: &str) -> &str {
+pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Names of files in a text: in the line of the check, in a Makefile, in a script.
-pub(super) fn named_paths(text: &str) -> BTreeSet<String> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
-    let words = text.split(|c: char| !is_part(c)).map(|word| word.trim_start_matches("./"));
-    let is_path = |word: &&str| {
-        !word.is_empty()
-            && !word.starts_with(['/', '-'])
-            && !word.ends_with('/')
-            && word.split('/').all(|part| !part.is_empty() && part != ".." && part != ".")
-    };
-    words.filter(is_path).take(MOST_NAMES).map(str::to_owned).collect()
 }
 
 /// Text in which a file is named.
@@ -176,8 +159,9 @@ pub(super) fn is_check_script(path: &str, is_executable: bool, by: NamedBy) -> b
     let is_program =
         ["py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua", "ps1"].contains(&extension);
     let lower = path.to_ascii_lowercase();
-    let is_about_tests =
-        ["test", "check", "spec", "lint", "verify"].iter().any(|it| lower.contains(it));
+    let is_about_tests = ["test", "check", "spec", "lint", "verify", "runner", "harness"]
+        .iter()
+        .any(|it| lower.contains(it));
     match extension {
         "sh" | "bash" | "zsh" | "mk" => true,
         "" => is_executable || is_about_tests,
@@ -344,16 +328,6 @@ mod tests {
         ] {
             assert!(!is_check_file(path.as_bytes()), "{path}");
         }
-    }
-
-    #[test]
-    fn names_of_files_are_found_in_commands() {
-        let names =
-            named_paths("./scripts/test.sh --fast && python3 run.py | tee /tmp/x ../y a//b d/");
-        assert_eq!(
-            names.into_iter().collect::<Vec<_>>(),
-            ["python3", "run.py", "scripts/test.sh", "tee"]
-        );
     }
 
     #[test]

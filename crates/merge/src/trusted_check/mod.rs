@@ -2,8 +2,10 @@
 //! its own judge.
 //!
 //! - `files` which files define a check
+//! - `mention` which files the texts of a check name
 
 mod files;
+mod mention;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +16,9 @@ use host::git::{
 use jiff::Timestamp;
 use model::id::Sha;
 
-use self::files::{
-    CHECK_ROOTS, NamedBy, is_check_file, is_check_script, named_paths, with_trusted_sections,
-    without_test_sections,
-};
+pub use self::files::is_check_file;
+use self::files::{CHECK_ROOTS, NamedBy, file_name, with_trusted_sections, without_test_sections};
+use self::mention::{MOST_GLOBS, MentioningText, Mentions, Part, is_glob};
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::resolver::hunk::Side;
@@ -27,8 +28,17 @@ use crate::three::{Change, Touching, three_way};
 /// Bytes of a file that are read.
 const FILE_CAP: usize = 4 << 20;
 
+/// Bytes of a script that are read for names.
+const TEXT_CAP: usize = 256 << 10;
+
 /// Steps from the line of the check to a script: the line names a script that calls another.
-const DEPTH: usize = 3;
+const DEPTH: usize = 5;
+
+/// Most files of one name that are read for more names. More of them is a common name, such as `index.js`.
+const MOST_ALIKE: usize = 40;
+
+/// Most texts that are read for names.
+const MOST_TEXTS: usize = 1_000;
 
 const EXECUTABLE: u32 = 0o100_755;
 const REGULAR: u32 = 0o100_644;
@@ -57,10 +67,13 @@ pub struct TrustedCheck {
     /// The result with these files: with our lines where both sides changed the same ones, then with theirs. None if all
     /// files that the agent changed are allowed.
     pub commits: Vec<Sha>,
+    /// Files that the agent changed against the trusted tree, outside of conflicts, and that files of the check name. They may
+    /// be a part of the check or what it is about, so the agent's version stays.
+    pub named: Vec<TreePath>,
 }
 
-/// Finds the files that define the check and that the agent changed against the trusted tree. `None` if there are none, or if
-/// the agent resolved their conflicts by taking one side's lines.
+/// Finds the files that define the check and that the agent changed against the trusted tree, and those that the check's
+/// files name. `None` if there are none, or if the agent resolved their conflicts by taking one side's lines.
 pub async fn find_trusted_check(
     repo: &SealedRepo,
     tip: &Sha,
@@ -68,23 +81,51 @@ pub async fn find_trusted_check(
 ) -> Result<Option<TrustedCheck>, GitError> {
     let merged = facts.merged;
     let changed = repo.changed_entries(&merged.tree, tip).await?;
-    let scripts = check_scripts(repo, &merged.tree, facts.line).await?;
-    let is_defining =
-        |entry: &&ChangedEntry| is_check_file(&entry.path) || scripts.contains(&entry.path);
-    let files: Vec<&ChangedEntry> = changed.iter().filter(is_defining).collect();
-    if files.is_empty() {
+    if changed.is_empty() {
         return Ok(None);
     }
-    let trees = repo.trees_of(std::slice::from_ref(tip)).await?;
-    let Some(tree) = trees.into_iter().flatten().next() else { return Ok(None) };
-    let blobs = read_versions(repo, &files, &merged.stages).await?;
+    let mentions = find_mentions(repo, &merged.tree, facts.line).await?;
+    let part_of = |entry: &ChangedEntry| {
+        let is_executable = entry.old_mode == EXECUTABLE || entry.new_mode == EXECUTABLE;
+        mentions.part_of(&entry.path, is_executable)
+    };
+    let parts: Vec<_> = changed.iter().map(|entry| (entry, part_of(entry))).collect();
+    let is_conflict = |path: &[u8]| merged.stages.iter().any(|stage| stage.path == path);
+    let named = parts.iter().filter(|(entry, part)| {
+        *part == Some(Part::Named)
+            && !is_conflict(&entry.path)
+            && !facts.allowed.matches(&entry.path)
+    });
+    let named = named.map(|(entry, _)| TreePath::new(entry.path.as_slice())).collect();
+    let defines = |it: &(&ChangedEntry, Option<Part>)| it.1 == Some(Part::Defines);
+    let files = parts.iter().copied().filter(defines).map(|(entry, _)| entry).collect();
+    let trusted = TrustedCheck { named, ..replace_files(repo, tip, files, facts).await? };
+    let is_empty =
+        trusted.files.is_empty() && trusted.allowed.is_empty() && trusted.named.is_empty();
+    Ok((!is_empty).then_some(trusted))
+}
+
+/// Makes the commits with the trusted version of these files.
+async fn replace_files(
+    repo: &SealedRepo,
+    tip: &Sha,
+    files: Vec<&ChangedEntry>,
+    facts: TrustedFacts<'_>,
+) -> Result<TrustedCheck, GitError> {
+    let merged = facts.merged;
     let mut trusted = TrustedCheck::default();
+    if files.is_empty() {
+        return Ok(trusted);
+    }
+    let trees = repo.trees_of(std::slice::from_ref(tip)).await?;
+    let Some(tree) = trees.into_iter().flatten().next() else { return Ok(trusted) };
+    let blobs = read_versions(repo, &files, &merged.stages).await?;
     for side in [Side::Ours, Side::Theirs] {
         let edits = files.iter().filter_map(|entry| edit(entry, merged, side, &blobs));
         let (kept, edits): (Vec<TreeEdit>, Vec<TreeEdit>) =
             edits.partition(|edit| facts.allowed.matches(&edit.path));
         if kept.is_empty() && edits.is_empty() {
-            return Ok(None);
+            return Ok(TrustedCheck::default());
         }
         add_paths(&mut trusted.allowed, &kept);
         if edits.is_empty() {
@@ -105,7 +146,7 @@ pub async fn find_trusted_check(
             trusted.commits.push(commit);
         }
     }
-    Ok(Some(trusted))
+    Ok(trusted)
 }
 
 async fn read_versions(
@@ -126,42 +167,85 @@ async fn read_versions(
     Ok(ids.into_iter().zip(blobs).filter_map(|(id, blob)| Some((id, blob?.bytes))).collect())
 }
 
-/// Scripts that the line of the check names, directly or through other files of the check.
-async fn check_scripts(
-    repo: &SealedRepo,
-    tree: &Sha,
-    line: &str,
-) -> Result<BTreeSet<Vec<u8>>, GitError> {
-    let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut named: BTreeSet<String> = named_paths(line);
-    named.extend(CHECK_ROOTS.map(str::to_owned));
-    for step in 0..DEPTH {
-        let by = if step == 0 { NamedBy::Line } else { NamedBy::File };
-        let fresh: Vec<String> =
-            named.into_iter().filter(|path| seen.insert(path.clone())).collect();
-        let asked: Vec<&[u8]> = fresh.iter().map(String::as_bytes).collect();
-        if asked.is_empty() {
+/// Names in the line of the check, in the files that define it, and in the scripts that those name.
+async fn find_mentions(repo: &SealedRepo, tree: &Sha, line: &str) -> Result<Mentions, GitError> {
+    let paths = repo.list_paths(tree).await?;
+    let index = PathIndex::new(&paths);
+    let mut mentions = Mentions::default();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let (mut asked, mut globs): (BTreeSet<String>, usize) = (BTreeSet::new(), 0);
+    let mut names = mentions.add(MentioningText { text: line, by: NamedBy::Line, path: None });
+    names.extend(CHECK_ROOTS.map(str::to_owned));
+    for _ in 0..DEPTH {
+        names.retain(|name| asked.insert(name.clone()));
+        // Each pattern is compared with every path.
+        names.retain(|name| {
+            globs += usize::from(is_glob(name));
+            !is_glob(name) || globs <= MOST_GLOBS
+        });
+        let found: BTreeSet<&str> = names.iter().flat_map(|name| index.find(name)).collect();
+        let fresh = found.into_iter().filter(|path| seen.len() < MOST_TEXTS && seen.insert(path));
+        let fresh: Vec<&[u8]> = fresh.map(str::as_bytes).collect();
+        if fresh.is_empty() {
             break;
         }
-        let entries = repo.entries_at(tree, &asked).await?;
-        let is_script = |path: &[u8], mode: u32| {
-            let is_file = mode == EXECUTABLE || mode == REGULAR;
-            let script = |path| is_check_script(path, mode == EXECUTABLE, by);
-            is_file && (is_check_file(path) || std::str::from_utf8(path).is_ok_and(script))
+        let is_defining = |path: &[u8], mode: u32| {
+            (mode == EXECUTABLE || mode == REGULAR)
+                && mentions.part_of(path, mode == EXECUTABLE) == Some(Part::Defines)
         };
+        let entries = repo.entries_at(tree, &fresh).await?;
         let scripts: Vec<_> =
-            entries.into_iter().filter(|(path, entry)| is_script(path, entry.mode)).collect();
+            entries.into_iter().filter(|(path, entry)| is_defining(path, entry.mode)).collect();
         let ids: Vec<Sha> = scripts.iter().map(|(_, entry)| entry.id.clone()).collect();
-        found.extend(scripts.into_iter().map(|(path, _)| path));
-        let texts = repo.read_blobs(&ids, FILE_CAP).await?;
-        let names = texts
-            .into_iter()
-            .flatten()
-            .flat_map(|blob| named_paths(&String::from_utf8_lossy(&blob.bytes)));
-        named = names.collect();
+        let texts = repo.read_blobs(&ids, TEXT_CAP).await?;
+        names = Vec::new();
+        for ((path, _), blob) in scripts.iter().zip(texts) {
+            let Some(blob) = blob else { continue };
+            let (text, path) =
+                (String::from_utf8_lossy(&blob.bytes), String::from_utf8_lossy(path));
+            let text = MentioningText { text: &text, by: NamedBy::File, path: Some(&path) };
+            names.extend(mentions.add(text));
+        }
     }
-    Ok(found)
+    Ok(mentions)
+}
+
+/// Paths of a tree, by the last part of their names.
+struct PathIndex<'a> {
+    by_name: BTreeMap<&'a str, Vec<&'a str>>,
+    all: BTreeSet<&'a str>,
+}
+
+impl<'a> PathIndex<'a> {
+    fn new(paths: &'a [Vec<u8>]) -> Self {
+        let all: BTreeSet<&str> =
+            paths.iter().filter_map(|it| std::str::from_utf8(it).ok()).collect();
+        let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for path in &all {
+            by_name.entry(file_name(path)).or_default().push(path);
+        }
+        Self { by_name, all }
+    }
+
+    /// Files that a name may mean: of that path, of a path that ends with it, or, if it is a folder, the build files in it.
+    fn find(&self, name: &str) -> Vec<&'a str> {
+        if is_glob(name) {
+            let pattern = PathPatterns::new([format!("**/{name}")]);
+            let found = self.all.iter().filter(|path| pattern.matches(path.as_bytes()));
+            return found.take(MOST_ALIKE).copied().collect();
+        }
+        let alike = self.by_name.get(file_name(name)).map(Vec::as_slice).unwrap_or_default();
+        let is_meant = |path: &&&str| {
+            path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        let mut found: Vec<&str> = alike.iter().filter(is_meant).copied().collect();
+        if found.len() > MOST_ALIKE {
+            found.retain(|path| *path == name);
+        }
+        let roots = CHECK_ROOTS.iter().map(|root| format!("{name}/{root}"));
+        found.extend(roots.filter_map(|root| self.all.get(root.as_str()).copied()));
+        found
+    }
 }
 
 /// The change that makes a file of the result the trusted one; `None` if it is that already.

@@ -12,6 +12,7 @@ mod pattern;
 mod property;
 mod rebase;
 mod resolver;
+mod small_merge;
 mod speed;
 mod standing;
 mod structure;

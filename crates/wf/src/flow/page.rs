@@ -81,7 +81,7 @@ pub(crate) enum PageError {
 }
 
 impl PageError {
-    /// Whether it was decided here, so that another try ends the same.
+    /// True if it was decided here, so that another try ends the same.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Self::Url(_) | Self::Denied(_) | Self::Proxy(_) => true,

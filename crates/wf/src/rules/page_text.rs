@@ -86,7 +86,7 @@ fn take_markup<'a>(rest: &'a str, text: &mut PageText) -> &'a str {
     rest
 }
 
-/// What follows a tag; a `>` in quotes does not end it.
+/// Skips a tag and returns the rest; a `>` in quotes does not end it.
 fn skip_tag(rest: &str) -> &str {
     let mut quote = None;
     for (at, character) in rest.char_indices() {
@@ -100,7 +100,7 @@ fn skip_tag(rest: &str) -> &str {
     ""
 }
 
-/// What follows the end of an element; nothing where it has none.
+/// Skips to the end of an element and returns the rest; nothing if it has no end.
 fn skip_to_end<'a>(rest: &'a str, name: &str) -> &'a str {
     let mut from = 0;
     while let Some(at) = rest[from..].find("</") {
@@ -120,7 +120,7 @@ fn skip_to_end<'a>(rest: &'a str, name: &str) -> &'a str {
 #[derive(Debug, Default)]
 struct PageText {
     text: String,
-    /// How many `pre` are open.
+    /// Number of open `pre` elements.
     preformatted: usize,
 }
 

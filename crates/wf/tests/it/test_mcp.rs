@@ -1,6 +1,6 @@
 //! `wf mcp`: the protocol by hand, and real clients.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
@@ -43,6 +43,16 @@ impl RawClient {
         input.flush().expect("sent");
     }
 
+    /// Status and standard error of a server that ended too early.
+    fn last_words(&mut self) -> String {
+        drop(self.input.take());
+        let status = self.child.wait().expect("an exit");
+        let mut text = String::new();
+        let error = self.child.stderr.take().expect("a pipe");
+        BufReader::new(error).read_to_string(&mut text).expect("text");
+        format!("{status}: {text}")
+    }
+
     /// Sends a request and returns the response with its id.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
@@ -50,7 +60,8 @@ impl RawClient {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
             let mut line = String::new();
-            assert_ne!(self.output.read_line(&mut line).expect("a line"), 0, "the server ended");
+            let length = self.output.read_line(&mut line).expect("a line");
+            assert_ne!(length, 0, "the server ended: {}", self.last_words());
             let message: Value =
                 serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
             if message["id"] == id {
