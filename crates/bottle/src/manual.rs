@@ -59,6 +59,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("orchestrate status", "bot-bottle orchestrate status"),
     ("serve", "bot-bottle serve --config serve.toml"),
+    (
+        "dispatch",
+        "bot-bottle dispatch acme/widget --agent worker --prompt 'Update the lock file'\nbot-bottle dispatch acme/widget --agent worker --prompt @task.md --key release-12",
+    ),
     ("init", "bot-bottle init\nbot-bottle init --yes --provider claude"),
     ("config show", "bot-bottle config show"),
     ("config list", "bot-bottle config list"),

@@ -19,7 +19,8 @@ use crate::gitlab::Gitlab;
 use crate::http::{HttpPool, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::once;
-use crate::provider::{CheckProvider, ForgeProvider, ReviewProvider};
+use crate::organisation::{FoundRepository, NewIssue};
+use crate::provider::{CheckProvider, ForgeProvider, OrganisationProvider, ReviewProvider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::rules::link::choose_pull_for_issue;
 use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread, ThreadState};
@@ -165,6 +166,20 @@ impl Forge {
         issues.retain(|issue| issue.is_open_with(labels));
         issues.sort_by_key(|issue| issue.number);
         Ok(issues)
+    }
+
+    /// Opens an issue, once, like [`Self::create_pull`].
+    pub async fn create_issue(&self, issue: &NewIssue) -> ForgeResult<Issue> {
+        each!(self, forge => once::create_issue(forge, issue).await)
+    }
+
+    /// Finds an open issue of the token's own account by its mark: an earlier process may have opened it.
+    pub async fn find_issue(&self, wanted: &NewIssue) -> ForgeResult<Option<Issue>> {
+        each!(self, forge => once::find_issue(forge, wanted).await)
+    }
+
+    pub(crate) async fn list_repositories(&self, org: &str) -> ForgeResult<Vec<FoundRepository>> {
+        each!(self, forge => forge.repositories(org).await)
     }
 
     pub async fn read_pr(&self, number: u64) -> ForgeResult<PullRequest> {

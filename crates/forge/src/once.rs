@@ -4,9 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::{ForgeError, ForgeResult};
 use crate::http::RetryPolicy;
-use crate::provider::{ForgeProvider, ReviewProvider};
+use crate::organisation::NewIssue;
+use crate::provider::{ForgeProvider, OrganisationProvider, ReviewProvider};
 use crate::pull::{NewPull, PullRequest};
-use crate::thread::{Comment, Thread};
+use crate::thread::{Comment, Issue, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 
 /// Largest difference between the server's clock and ours.
@@ -22,6 +23,28 @@ pub(crate) async fn create_pull<P: ForgeProvider>(
         Ok(pulls.into_iter().find(|there| there.is_between(&pull.head, &pull.base)))
     };
     write_once(forge.retry(), || forge.make_pull(pull), find_created).await
+}
+
+/// Opens an issue, recognised by its mark.
+pub(crate) async fn create_issue<P: ForgeProvider + OrganisationProvider>(
+    forge: &P,
+    issue: &NewIssue,
+) -> ForgeResult<Issue> {
+    let find_created = || find_issue(forge, issue);
+    write_once(forge.retry(), || forge.make_issue(issue), find_created).await
+}
+
+/// Finds the oldest open issue of the token's own account with a mark: others may copy it.
+pub(crate) async fn find_issue<P: ForgeProvider>(
+    forge: &P,
+    wanted: &NewIssue,
+) -> ForgeResult<Option<Issue>> {
+    let login = forge.whoami().await?.login.or_else(|| wanted.author.clone());
+    let is_own = |issue: &Issue| {
+        login.as_ref().is_none_or(|login| login.eq_ignore_ascii_case(&issue.author))
+    };
+    let issues = forge.open_issues(&[]).await?.into_iter();
+    Ok(issues.filter(|it| it.body.contains(&wanted.mark) && is_own(it)).min_by_key(|it| it.number))
 }
 
 /// Posts a comment, recognised by its text and its time.

@@ -5,6 +5,7 @@ use model::id::BranchName;
 use crate::check_report::CheckReport;
 use crate::error::ForgeResult;
 use crate::http::RetryPolicy;
+use crate::organisation::{FoundRepository, NewIssue};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
@@ -84,6 +85,15 @@ pub(crate) trait CheckProvider: Sync {
         pull: &PullRequest,
         report: &CheckReport,
     ) -> ForgeResult<Option<Vec<u8>>>;
+}
+
+/// New issues, and the repositories of organisations.
+pub(crate) trait OrganisationProvider: Sync {
+    /// Sends one request for an issue.
+    async fn make_issue(&self, issue: &NewIssue) -> ForgeResult<Issue>;
+
+    /// Lists the repositories of an organisation, or else of an account.
+    async fn repositories(&self, org: &str) -> ForgeResult<Vec<FoundRepository>>;
 }
 
 /// Answers to remarks, and what goes with a pull request beside its text.

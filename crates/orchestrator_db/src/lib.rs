@@ -4,18 +4,24 @@
 //! orchestrator's [`Delivery`]s and [`WorkItem`]s with their leases and fences. `rules` decides which step may follow which.
 
 mod delivery;
+mod dispatch;
 mod error;
 mod forge_state;
+mod notice;
 mod rules;
 mod sqlite;
 mod store;
+mod user_action;
 mod work;
 
 pub use delivery::{About, Delivery, DeliveryInsert};
+pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 pub use error::DbError;
 pub use forge_state::{ForgeState, IssueKey};
+pub use notice::{Notice, NoticeDelivery, NoticeState};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
 pub use sqlite::SqliteForgeStateStore;
 pub use store::ForgeStateStore;
+pub use user_action::UserActionRecord;
 pub use work::{IssueText, StatusComment, WakeCause, WorkEvent, WorkItem, WorkNote, WorkRequest};

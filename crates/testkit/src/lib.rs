@@ -24,6 +24,7 @@ pub mod container;
 pub mod demo;
 pub mod fake_forge;
 pub mod hermetic;
+pub mod hook_receiver;
 mod http;
 pub mod measure;
 pub mod model_server;

@@ -74,7 +74,10 @@ if (main) {
     const open = [...main.querySelectorAll('details')].map((it) => it.open);
     const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
     if (!answer.ok || answer.redirected) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('main');
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const fresh = page.querySelector('main');
+    // The title has the number of bottles that need a person, also while somebody writes.
+    document.title = page.title;
     if (!fresh || isBusy()) return;
     main.replaceChildren(...fresh.childNodes);
     main.querySelectorAll('details').forEach((it, index) => { it.open = open[index] ?? it.open; });

@@ -5,6 +5,7 @@ pub(crate) mod complete;
 pub(crate) mod demo;
 pub(crate) mod destroy;
 pub(crate) mod diff;
+pub(crate) mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod freeze;

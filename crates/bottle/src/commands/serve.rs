@@ -50,9 +50,17 @@ pub(crate) fn cmd_config(ui: &Ui, command: &BottleConfigCommand) -> Outcome {
         BottleConfigCommand::Check { file } => {
             let settings = ServeSettings::load(file)?;
             check_web(&settings)?;
-            let repos = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
+            let organisations =
+                settings.forges.iter().map(|forge| forge.organisations().count()).sum::<usize>();
+            let named = settings.forges.iter().map(|forge| forge.repos.len()).sum::<usize>();
+            let repos = named - organisations;
             let words = if repos == 1 { "repository is" } else { "repositories are" };
             ui.result("good", &format!("{repos} {words} served"));
+            if organisations > 0 {
+                ui.note(&format!(
+                    "and the repositories that are found in {organisations} organisations"
+                ));
+            }
         }
     }
     Ok(SUCCESS)

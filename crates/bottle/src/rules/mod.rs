@@ -8,6 +8,7 @@ pub(crate) mod closed_run;
 pub(crate) mod code_owners;
 pub(crate) mod command;
 pub(crate) mod decide;
+pub(crate) mod dispatch_text;
 pub(crate) mod forge_env;
 pub(crate) mod hook;
 pub(crate) mod issue_text;

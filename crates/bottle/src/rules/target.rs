@@ -21,6 +21,10 @@ pub(crate) fn agent_label(agent: &str) -> String {
     format!("{AGENT_LABEL}{agent}")
 }
 
+pub(crate) fn bottle_label(bottle: &str) -> String {
+    format!("{BOTTLE_LABEL}{bottle}")
+}
+
 /// Parses labels; others are ignored.
 pub(crate) fn parse_labels<S: AsRef<str>>(labels: &[S]) -> Labels {
     let named = |prefix: &str| {

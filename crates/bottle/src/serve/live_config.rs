@@ -10,7 +10,7 @@ use host::signal::{Cancel, HangUps};
 
 use super::repos::Repos;
 use super::settings::ServeSettings;
-use super::{Service, web};
+use super::{Service, discovery, web};
 use crate::exit::Failure;
 use crate::flow::home::Home;
 use crate::flow::hooks::hook_files;
@@ -65,7 +65,7 @@ impl LiveConfig {
     }
 
     /// Reads everything again. The files are remembered first, so that a wrong one is reported once.
-    async fn reload(&self, home: &Home) -> Result<(), Failure> {
+    pub(super) async fn reload(&self, home: &Home) -> Result<(), Failure> {
         let before = self.loaded();
         let files = observe_files(self.file.as_deref(), &before.settings, home);
         self.state.write().unwrap_or_else(PoisonError::into_inner).files = files;
@@ -74,6 +74,7 @@ impl LiveConfig {
             None => ServeSettings::clone(&before.settings),
         };
         web::check(&settings)?;
+        discovery::refresh_new(&settings, home).await?;
         let repos = Repos::reload(&settings, home, &before.repos)?;
         for repo in repos.all() {
             match repo.check().await {

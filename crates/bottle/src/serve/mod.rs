@@ -1,13 +1,17 @@
 //! `bot-bottle serve`: from webhook to pull request. Webhooks are stored before they are acknowledged; the reconciler
 //! observes the issues that they name, decides, and runs bottles; the page and the API show all of it.
 
+mod discovery;
+mod dispatch;
 pub(crate) mod inbox;
 pub(crate) mod live_config;
 pub(crate) mod log;
+mod notify;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod reconciler;
 pub(crate) mod repos;
+pub(crate) mod schedule;
 pub(crate) mod settings;
 pub(crate) mod vitals;
 pub(crate) mod web;
@@ -69,6 +73,9 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     web::check(&settings)?;
     let lock = lock_home(&home)?;
+    for failure in discovery::refresh(&settings, &home).await? {
+        ui.note(&format!("{failure}; the repositories that were found before stay"));
+    }
     let repos = Repos::load(&settings, &home)?;
     let store = SqliteForgeStateStore::open(&home.database).or_general()?;
     let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
@@ -89,6 +96,7 @@ pub(crate) async fn run(
     };
     let current = keep_current(Arc::clone(&service), hang_ups, stop.clone());
     tokio::spawn(current);
+    tokio::spawn(discovery::keep_current(Arc::clone(&service), stop.clone()));
     ui.note(&format!("listening on http://{address}"));
     ui.event("listening", &serde_json::json!({ "address": address }));
     let serving = tokio::spawn(web_base::listen::serve(listener, router(&service), stop.clone()));

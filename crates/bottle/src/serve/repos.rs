@@ -10,7 +10,8 @@ use host::git::init_source;
 use model::secret::Secret;
 use orchestrator_db::IssueKey;
 
-use super::settings::{ForgeSettings, ServeSettings, read_secret, split_repo};
+use super::discovery::stored_names;
+use super::settings::{ForgeSettings, ServeSettings, organisation_of, read_secret, split_repo};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::home::{Home, ManifestKind};
@@ -37,6 +38,8 @@ pub(crate) struct Repo {
     checkout: Option<PathBuf>,
     /// The token's account, once the forge has named it.
     account: Arc<OnceLock<String>>,
+    /// True if it was found in an organisation.
+    is_found: bool,
     members: Arc<MemberCache>,
 }
 
@@ -67,12 +70,21 @@ impl Repos {
         let mut list = BTreeMap::new();
         for forge in &settings.forges {
             let token = forge.token(home)?;
-            for repo in &forge.repos {
+            for repo in forge.repos.iter().filter(|repo| organisation_of(repo).is_none()) {
                 let repo = Repo::load(forge, repo, &token, pool, settings, home)?;
                 list.insert((repo.env.owner.clone(), repo.env.repo.clone()), repo);
             }
+            // One account for all of them: the token is the same, and there may be hundreds.
+            let account = Arc::default();
+            for name in stored_names(forge, settings, home)? {
+                let mut repo = Repo::load(forge, &name, &token, pool, settings, home)?;
+                (repo.account, repo.is_found) = (Arc::clone(&account), true);
+                let key = (repo.env.owner.clone(), repo.env.repo.clone());
+                list.entry(key).or_insert(repo);
+            }
         }
-        match list.is_empty() {
+        let finds = settings.forges.iter().any(|forge| forge.organisations().next().is_some());
+        match list.is_empty() && !finds {
             true => Err(Failure::usage(
                 "no repository is served; name one under [[forge]] in the configuration (see: bot-bottle config show)",
             )),
@@ -143,12 +155,18 @@ impl Repo {
             secrets,
             checkout: forge.checkouts.get(full_name).cloned(),
             account: Arc::default(),
+            is_found: false,
             members: Arc::default(),
         })
     }
 
     pub(crate) fn full_name(&self) -> String {
         format!("{}/{}", self.env.owner, self.env.repo)
+    }
+
+    /// True if it was found in an organisation, and not named in the configuration.
+    pub(crate) fn is_found(&self) -> bool {
+        self.is_found
     }
 
     pub(crate) fn has_secret(&self) -> bool {
@@ -182,6 +200,9 @@ impl Repo {
     /// Refuses an invalid token, and one whose account is unknown: the bot's own comments would resume its agents for
     /// ever. Remembers the account.
     pub(crate) async fn check(&self) -> Result<(), Failure> {
+        if self.is_found && self.account.get().is_some() {
+            return Ok(());
+        }
         let account = self.access(1, None).open().await?.whoami().await.or_general()?;
         match account.login.or_else(|| self.bot_login.clone()) {
             Some(login) => {

@@ -1,6 +1,6 @@
 //! Configuration file of `bot-bottle serve`: strict TOML; `bot-bottle config show` prints every key with its explanation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,8 @@ use forge::ForgeKind;
 use model::secret::Secret;
 use serde::Deserialize;
 
+use super::notify::NotifySettings;
+use super::schedule::ScheduleSettings;
 use crate::exit::Failure;
 use crate::flow::home::Home;
 use crate::rules::agent_manifest::{ManifestFault, parse_toml};
@@ -33,12 +35,17 @@ pub(crate) struct ServeSettings {
     pub(crate) status_comment: bool,
     pub(crate) max_wakeups: u32,
     pub(crate) update_branches: bool,
+    pub(crate) discovery_secs: u64,
+    pub(crate) max_found: usize,
     pub(crate) admin_token_file: Option<PathBuf>,
     pub(crate) user_header: Option<String>,
     pub(crate) log: LogFormat,
     pub(crate) otlp_url: Option<String>,
     #[serde(rename = "forge")]
     pub(crate) forges: Vec<ForgeSettings>,
+    #[serde(rename = "schedule")]
+    pub(crate) schedules: Vec<ScheduleSettings>,
+    pub(crate) notify: NotifySettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -64,6 +71,9 @@ pub(crate) struct ForgeSettings {
     #[serde(default)]
     pub(crate) allow_http: bool,
     pub(crate) repos: Vec<String>,
+    /// Repositories that are not served although they are found in an organisation.
+    #[serde(default)]
+    pub(crate) exclude: Vec<String>,
     /// Checkouts to use in place of bot-bottle's own clones.
     #[serde(default)]
     pub(crate) checkouts: BTreeMap<String, PathBuf>,
@@ -90,11 +100,15 @@ impl Default for ServeSettings {
             status_comment: true,
             max_wakeups: 3,
             update_branches: false,
+            discovery_secs: 600,
+            max_found: 200,
             admin_token_file: None,
             user_header: None,
             log: LogFormat::Text,
             otlp_url: None,
             forges: Vec::new(),
+            schedules: Vec::new(),
+            notify: NotifySettings::default(),
         }
     }
 }
@@ -139,6 +153,8 @@ impl ServeSettings {
         for (name, value) in [
             ("max_bottles", settings.max_bottles as u64),
             ("sweep_secs", settings.sweep_secs),
+            ("discovery_secs", settings.discovery_secs),
+            ("max_found", settings.max_found as u64),
             ("lease_secs", settings.lease_secs),
             ("watchdog_secs", settings.watchdog_secs),
             ("body_max_bytes", settings.body_max_bytes as u64),
@@ -157,14 +173,28 @@ impl ServeSettings {
             forge.kind()?;
             forge.web()?;
             for repo in &forge.repos {
-                split_repo(repo).ok_or_else(|| format!("'{repo}' is not owner/name"))?;
+                let named = split_repo(repo).map(drop).or(organisation_of(repo).map(drop));
+                named.ok_or_else(|| format!("'{repo}' is not owner/name, or owner/*"))?;
                 if known.contains(&repo) {
                     return Err(format!("'{repo}' is named twice"));
                 }
                 known.push(repo);
             }
         }
+        settings.check_schedules()?;
+        settings.notify.check()?;
         Ok(settings)
+    }
+
+    fn check_schedules(&self) -> Result<(), String> {
+        let mut known = BTreeSet::new();
+        for schedule in &self.schedules {
+            schedule.check()?;
+            if !known.insert(&schedule.name) {
+                return Err(format!("two schedules are named '{}'", schedule.name));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -173,6 +203,16 @@ impl ForgeSettings {
     pub(crate) fn kind(&self) -> Result<ForgeKind, String> {
         ForgeKind::parse(&self.kind)
             .ok_or_else(|| format!("kind cannot be '{}': use {}", self.kind, ForgeKind::words()))
+    }
+
+    /// The organisations whose repositories are found, without those that are named.
+    pub(crate) fn organisations(&self) -> impl Iterator<Item = &str> {
+        self.repos.iter().filter_map(|repo| organisation_of(repo))
+    }
+
+    /// Returns whether a repository of an organisation is left out: `*` stands for any part of a name.
+    pub(crate) fn is_excluded(&self, full_name: &str) -> bool {
+        self.exclude.iter().any(|pattern| matches(pattern, full_name))
     }
 
     pub(crate) fn web(&self) -> Result<String, String> {
@@ -210,6 +250,26 @@ pub(crate) fn split_repo(text: &str) -> Option<(&str, &str)> {
     (owner.split('/').all(is_name) && is_name(name)).then_some((owner, name))
 }
 
+/// The organisation of `owner/*`.
+pub(crate) fn organisation_of(text: &str) -> Option<&str> {
+    let owner = text.strip_suffix("/*")?;
+    owner.split('/').all(is_name).then_some(owner)
+}
+
+/// Matches without case, as forges compare names.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,6 +295,27 @@ mod tests {
         assert!(forge.token_file.is_some() && forge.secret_file.is_some());
         assert!(forge.bot_login.is_some() && !forge.triggers.is_empty());
         assert!(!forge.checkouts.is_empty());
+    }
+
+    #[test]
+    fn what_is_left_out_of_an_organisation_is_named_with_stars() {
+        for (pattern, name, fits) in [
+            ("acme/old", "acme/old", true),
+            ("acme/old", "acme/older", false),
+            ("Acme/Old", "acme/old", true),
+            ("acme/test-*", "acme/test-1", true),
+            ("acme/*-archive", "acme/x-archive", true),
+            ("acme/*-archive", "acme/archive", false),
+            ("acme/a*b*c", "acme/a1b2c", true),
+            ("acme/a*b*c", "acme/a1c2b", false),
+            ("*", "acme/any", true),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+        assert_eq!(organisation_of("acme/*"), Some("acme"));
+        assert_eq!(organisation_of("acme/sub/*"), Some("acme/sub"));
+        assert_eq!(organisation_of("*/*"), None);
+        assert_eq!(organisation_of("acme/w*"), None);
     }
 
     #[track_caller]

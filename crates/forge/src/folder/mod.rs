@@ -16,7 +16,8 @@ use model::id::BranchName;
 use crate::check_report::CheckReport;
 use crate::error::{ForgeError, ForgeResult, ServerMessage};
 use crate::http::RetryPolicy;
-use crate::provider::{CheckProvider, ForgeProvider, ReviewProvider};
+use crate::organisation::{FoundRepository, NewIssue};
+use crate::provider::{CheckProvider, ForgeProvider, OrganisationProvider, ReviewProvider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{
     Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, Thread, ThreadState,
@@ -347,6 +348,19 @@ impl ForgeProvider for FolderForge {
 
     async fn drop_webhook(&self, _id: u64) -> ForgeResult<()> {
         Ok(())
+    }
+}
+
+impl OrganisationProvider for FolderForge {
+    async fn make_issue(&self, issue: &NewIssue) -> ForgeResult<Issue> {
+        let NewIssue { title, body, labels, assignees, .. } = issue;
+        let number = self.add_issue(title, body, labels, assignees).await?;
+        self.read_issue(number).await
+    }
+
+    /// A repository in a folder knows no others.
+    async fn repositories(&self, _org: &str) -> ForgeResult<Vec<FoundRepository>> {
+        Ok(Vec::new())
     }
 }
 

@@ -6,11 +6,13 @@
 //!
 //! - `checks` statuses and check runs of commits
 //! - `flavour` the differences
+//! - `organisation` new issues, and the repositories of organisations
 //! - `review` answers to remarks, and what goes with a pull request beside its text
 //! - `wire` the bodies of responses
 
 mod checks;
 mod flavour;
+mod organisation;
 mod review;
 mod wire;
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::http::read_page;
+use crate::organisation::FoundRepository;
 use crate::pull::{PullRequest, split_draft};
 use crate::thread::{
     Comment, CommentKind, Issue, IssueChange, IssueEvent, RemarkThread, ReviewVerdict, ThreadState,
@@ -157,6 +158,12 @@ struct WireLabel {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WireRepository {
+    #[serde(default)]
+    id: u64,
+    full_name: Option<String>,
+    #[serde(default)]
+    archived: bool,
+    has_issues: Option<bool>,
     permissions: Option<WirePermissions>,
 }
 
@@ -328,6 +335,20 @@ impl WireRemark {
 }
 
 impl WireRepository {
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Converts an entry of a list; `None` without a name.
+    pub(super) fn into_found(self) -> Option<FoundRepository> {
+        Some(FoundRepository {
+            full_name: self.full_name?,
+            is_archived: self.archived,
+            has_issues: self.has_issues.unwrap_or(true),
+            may_push: self.permissions.and_then(|permissions| permissions.push),
+        })
+    }
+
     pub(super) fn may_push(&self) -> bool {
         self.permissions.as_ref().and_then(|permissions| permissions.push).unwrap_or(false)
     }

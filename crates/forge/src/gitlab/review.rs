@@ -79,7 +79,7 @@ impl ReviewProvider for Gitlab {
 
 impl Gitlab {
     /// Ids of accounts; unknown ones are left out.
-    async fn user_ids(&self, logins: &[String]) -> ForgeResult<Vec<u64>> {
+    pub(super) async fn user_ids(&self, logins: &[String]) -> ForgeResult<Vec<u64>> {
         let mut ids = Vec::new();
         for login in logins {
             ids.extend(self.find_user(login).await?.map(|user| user.id));

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::check_report::{CheckReport, CheckState};
 use crate::http::read_page;
+use crate::organisation::FoundRepository;
 use crate::pull::{PullRequest, split_draft};
 use crate::thread::{
     Comment, CommentKind, Issue, IssueChange, IssueEvent, RemarkThread, ThreadState,
@@ -132,6 +133,12 @@ struct GitlabLabel {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WireProject {
+    #[serde(default)]
+    id: u64,
+    path_with_namespace: Option<String>,
+    #[serde(default)]
+    archived: bool,
+    issues_access_level: Option<String>,
     permissions: Option<GitlabPermissions>,
 }
 
@@ -263,6 +270,21 @@ impl WireLabelEvent {
 }
 
 impl WireProject {
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Converts an entry of a list; `None` without a name. Lists do not tell the access.
+    pub(super) fn into_found(self) -> Option<FoundRepository> {
+        let may_push = self.permissions.is_some().then(|| self.may_push());
+        Some(FoundRepository {
+            full_name: self.path_with_namespace?,
+            is_archived: self.archived,
+            has_issues: self.issues_access_level.as_deref() != Some("disabled"),
+            may_push: may_push.filter(|may_push| *may_push),
+        })
+    }
+
     pub(super) fn may_push(&self) -> bool {
         let Some(permissions) = &self.permissions else { return false };
         let accesses = [&permissions.project_access, &permissions.group_access];

@@ -13,7 +13,7 @@ use super::{Client, HttpRequest, HttpResponse};
 
 /// Size limit of a response. A page of fifty pull requests with long texts is a few megabytes.
 const BODY_MAX: usize = 32 * 1024 * 1024;
-const AGENT: &str = concat!("bottleworks/", env!("CARGO_PKG_VERSION"));
+pub(super) const AGENT: &str = concat!("bottleworks/", env!("CARGO_PKG_VERSION"));
 
 const SILENT: &str = "did not answer in time";
 const BROKE_OFF: &str = "broke off before it had answered";

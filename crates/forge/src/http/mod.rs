@@ -7,6 +7,7 @@
 //! - `status` the meaning of a status
 
 mod exchange;
+mod hook;
 mod page;
 mod pool;
 mod retry;
@@ -28,6 +29,7 @@ use crate::forge::{ForgeOptions, PlainHttp};
 use exchange::ExchangeError;
 use retry::{may_repeat, read_wait};
 
+pub use hook::HookError;
 pub(crate) use page::MissingLink;
 pub use pool::HttpPool;
 pub use retry::RetryPolicy;

@@ -1,6 +1,6 @@
 //! Promises of every kind of forge, the same for all of them.
 
-use forge::{ForgeError, ForgeKind, Numbering, Thread, ThreadState};
+use forge::{ForgeError, ForgeKind, NewIssue, Numbering, Thread, ThreadState};
 use testkit::fake_forge::{GiteaFlavour, GithubFlavour, GitlabFlavour};
 
 use crate::place::{BASE, FakePlace, FolderPlace, LivePlace, Place};
@@ -42,6 +42,7 @@ contract! {
     a_closed_pull_request_is_found_no_more
     a_merged_pull_request_is_closed_and_merged
     open_issues_are_listed_by_label
+    an_issue_is_opened_with_its_labels_and_found_by_its_mark
     comments_are_read_in_their_order
     a_new_description_changes_nothing_else
     membership_is_yes_or_no_and_sometimes_not_told
@@ -158,6 +159,32 @@ async fn open_issues_are_listed_by_label(place: &impl Place) {
     assert_eq!(list(&["bot-bottle:a", "bot-bottle:b"]).await, [two]);
     // A server that does not know a label may ignore it.
     assert_eq!(list(&["no-such-label"]).await, [0; 0]);
+}
+
+async fn an_issue_is_opened_with_its_labels_and_found_by_its_mark(place: &impl Place) {
+    let (forge, login) = (place.forge(), place.login());
+    place.add_issue("Another one", &[], &[]).await;
+    let issue = NewIssue {
+        title: "Sort the lists".to_owned(),
+        body: "<!-- mark 7f -->\nAll of them.".to_owned(),
+        labels: vec!["bot-bottle:worker".to_owned(), "bot-bottle-bottle:rust".to_owned()],
+        assignees: vec![login.clone()],
+        mark: "<!-- mark 7f -->".to_owned(),
+        author: None,
+    };
+    assert_eq!(forge.find_issue(&issue).await.unwrap(), None);
+    let made = forge.create_issue(&issue).await.unwrap();
+    let mut labels = made.labels.clone();
+    labels.sort();
+    assert_eq!(labels, ["bot-bottle-bottle:rust", "bot-bottle:worker"]);
+    assert_eq!((made.title.as_str(), &made.assignees), ("Sort the lists", &vec![login.clone()]));
+    assert_eq!((made.author.as_str(), &made.state), (login.as_str(), &ThreadState::Open));
+    let found = forge.find_issue(&issue).await.unwrap().unwrap();
+    assert_eq!((found.number, found.body), (made.number, issue.body.clone()));
+    // Its labels exist by now.
+    let again = NewIssue { mark: "<!-- mark 80 -->".to_owned(), ..issue };
+    assert_eq!(forge.find_issue(&again).await.unwrap(), None);
+    assert_ne!(forge.create_issue(&again).await.unwrap().number, made.number);
 }
 
 async fn comments_are_read_in_their_order(place: &impl Place) {

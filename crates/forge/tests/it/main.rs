@@ -7,6 +7,7 @@ mod detect;
 mod forge_contract;
 mod habits;
 mod lost;
+mod organisation;
 mod place;
 mod publishing;
 mod scoped;

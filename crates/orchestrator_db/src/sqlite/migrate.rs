@@ -10,8 +10,14 @@ use super::database;
 use crate::error::DbError;
 
 /// Statements from each version to the next; the first creates version 1.
-pub(super) const MIGRATIONS: &[&str] =
-    &[FORGE_STATE, ORCHESTRATOR, RENAME_REQUEST, DELIVERIES_OF_ISSUE, STATUS_COMMENT];
+pub(super) const MIGRATIONS: &[&str] = &[
+    FORGE_STATE,
+    ORCHESTRATOR,
+    RENAME_REQUEST,
+    DELIVERIES_OF_ISSUE,
+    STATUS_COMMENT,
+    DISPATCHES_AND_NOTICES,
+];
 
 const FORGE_STATE: &str = "
     CREATE TABLE forge_state (
@@ -93,6 +99,70 @@ const STATUS_COMMENT: &str = "
         comment_id INTEGER,
         digest TEXT NOT NULL,
         PRIMARY KEY (owner, repo, issue_number)
+    ) STRICT, WITHOUT ROWID;
+";
+
+const DISPATCHES_AND_NOTICES: &str = "
+    CREATE TABLE dispatch (
+        id TEXT PRIMARY KEY,
+        origin TEXT NOT NULL,
+        schedule TEXT,
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        bottles TEXT NOT NULL,
+        assignee TEXT,
+        title TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'opening', 'opened', 'failed')),
+        issue_number INTEGER,
+        attempts INTEGER NOT NULL,
+        not_before TEXT,
+        problem TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX dispatch_open ON dispatch (created_at) WHERE state IN ('pending', 'opening');
+    CREATE INDEX dispatch_of ON dispatch (owner, repo, issue_number);
+    CREATE TABLE schedule (
+        name TEXT PRIMARY KEY,
+        definition TEXT NOT NULL,
+        last_due TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE found_repository (
+        source TEXT NOT NULL,
+        full_name TEXT NOT NULL,
+        PRIMARY KEY (source, full_name)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE notice (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        subject TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        created_at TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE notice_delivery (
+        notice_id TEXT NOT NULL,
+        channel TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'sending', 'sent', 'failed')),
+        attempts INTEGER NOT NULL,
+        not_before TEXT,
+        problem TEXT NOT NULL,
+        PRIMARY KEY (notice_id, channel)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX notice_open ON notice_delivery (notice_id) WHERE state IN ('pending', 'sending');
+    CREATE TABLE user_action (
+        delivery_id TEXT PRIMARY KEY,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE cursor (
+        name TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 ";
 

@@ -1,7 +1,10 @@
 //! The database in SQLite: one file, a write-ahead log, and every commit on disk before a call returns.
 
+mod dispatch;
 mod inbox;
 mod migrate;
+mod notice;
+mod user_action;
 mod work;
 
 use std::fs::{DirBuilder, OpenOptions};

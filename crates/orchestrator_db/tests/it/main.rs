@@ -4,4 +4,5 @@
 
 mod conformance;
 mod orchestrator;
+mod outbox;
 mod sqlite;

@@ -36,7 +36,8 @@ use page::PageStyle;
 pub use request::ForgeRequest;
 use request::decode;
 pub use world::{
-    FakeAnswer, FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, Room, World,
+    FakeAnswer, FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeRepository, FakeReview,
+    Room, World,
 };
 
 /// The token that a new server accepts.
@@ -311,6 +312,22 @@ impl<F: Flavour> FakeForge<F> {
     /// Reviews whose thread is resolved, by number from 1.
     pub fn resolved(&self) -> Vec<u64> {
         self.world().resolved.iter().copied().collect()
+    }
+
+    /// Puts a repository into the list of its owner.
+    pub fn add_repository(&self, repository: FakeRepository) {
+        let owner = repository.full_name.split('/').next().unwrap_or_default().to_owned();
+        self.world().repositories.entry(owner).or_default().push(repository);
+    }
+
+    /// Empties the list of an organisation.
+    pub fn remove_repositories(&self, org: &str) {
+        self.world().repositories.insert(org.to_owned(), Vec::new());
+    }
+
+    /// Labels of the repository that were created.
+    pub fn labels(&self) -> Vec<String> {
+        self.world().labels.clone()
     }
 
     /// Removes a user from an organisation.

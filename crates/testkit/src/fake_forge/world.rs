@@ -135,6 +135,17 @@ pub struct FakeReview {
     pub remark: String,
 }
 
+/// A repository in the list of an organisation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FakeRepository {
+    /// `owner/name`.
+    pub full_name: String,
+    /// True if nothing can be changed there.
+    pub archived: bool,
+    /// True if the account may push.
+    pub may_push: bool,
+}
+
 /// A webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakeHook {
@@ -171,6 +182,10 @@ pub struct World {
     pub(crate) branches: BTreeMap<String, String>,
     /// The members of each organisation.
     pub(crate) orgs: BTreeMap<String, BTreeSet<String>>,
+    /// Labels of the repository; a label's number is its place, from 1.
+    pub(crate) labels: Vec<String>,
+    /// The repositories of each organisation or account.
+    pub(crate) repositories: BTreeMap<String, Vec<FakeRepository>>,
 }
 
 impl World {
@@ -193,6 +208,8 @@ impl World {
             thumbs: BTreeMap::new(),
             branches: BTreeMap::new(),
             orgs: BTreeMap::new(),
+            labels: Vec::new(),
+            repositories: BTreeMap::new(),
         }
     }
 
@@ -229,6 +246,24 @@ impl World {
             assignees: owned(assignees),
             author: OWNER.to_owned(),
             set_by: OWNER.to_owned(),
+        });
+        number
+    }
+
+    /// Opens an issue of the token's account.
+    pub(crate) fn open_own_issue(
+        &mut self,
+        title: &str,
+        body: &str,
+        labels: Vec<String>,
+        assignees: Vec<String>,
+    ) -> u64 {
+        let number = self.open_issue(title, body, &[], &[]);
+        let login = self.login.clone();
+        self.change_issue(number, |issue| {
+            (issue.labels, issue.assignees) = (labels, assignees);
+            issue.author.clone_from(&login);
+            issue.set_by = login;
         });
         number
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkRequest,
-    WorkState, WorkStep,
+    About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey, UserActionRecord, WorkItem,
+    WorkNote, WorkRequest, WorkState, WorkStep,
 };
 
 use super::Reconciler;
@@ -233,12 +233,28 @@ impl Reconciler {
         if list.is_empty() {
             return Ok(());
         }
+        for command in commands {
+            self.record_command(key, command)?;
+        }
         let inserts = self.service.store.insert_deliveries(&list).or_general()?;
         if inserts.contains(&DeliveryInsert::New) {
             tracing::info!(issue = %key, by = commands[0].author, "a command in a comment");
             self.service.arrived.notify_one();
         }
         Ok(())
+    }
+
+    /// Records who gave a command.
+    fn record_command(&self, key: &IssueKey, command: &CommentCommand) -> Result<(), Failure> {
+        let Some((action, _)) = command.command.event() else { return Ok(()) };
+        let record = UserActionRecord {
+            id: format!("{key} {}", command.mark),
+            actor: command.author.clone(),
+            action: format!("{action} in a comment"),
+            key: key.clone(),
+            at: host::clock::now(),
+        };
+        self.service.store.record_action(&record).or_general()
     }
 
     /// Approves the plan of a bottle and queues it. Repeating it after a crash changes nothing: a bottle that is queued or

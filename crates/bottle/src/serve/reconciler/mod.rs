@@ -32,8 +32,8 @@ use self::observe::{IssueObservation, observe_issue};
 use self::queue::WorkQueue;
 use self::status::StatusBoard;
 use self::worker::{Job, JobResult};
-use super::Service;
 use super::repos::agent_labels;
+use super::{Service, dispatch, notify};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
@@ -93,6 +93,9 @@ impl Reconciler {
         let service = Arc::clone(&self.service);
         let arrived = Arc::clone(&self.service.arrived);
         let mut board = StatusBoard::open(&self.service)?;
+        let found = self.found_sender.clone();
+        tokio::spawn(dispatch::run(Arc::clone(&self.service), found, stop.clone()));
+        tokio::spawn(notify::run(Arc::clone(&self.service), stop.clone()));
         loop {
             let done = tokio::select! {
                 _ = stop.cancelled() => break,
@@ -236,6 +239,7 @@ impl Reconciler {
         let days = u64::from(self.service.settings().delivery_days.max(2));
         let before = host::clock::now() - Duration::from_secs(days * 86_400);
         self.service.store.forget_deliveries(before).or_general()?;
+        self.service.store.forget_notices(before).or_general()?;
         Ok(())
     }
 }

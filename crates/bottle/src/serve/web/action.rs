@@ -6,7 +6,7 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use orchestrator_db::{About, Delivery};
+use orchestrator_db::{About, Delivery, IssueKey, UserActionRecord};
 use serde::Deserialize;
 use web_base::session::fresh_id;
 
@@ -94,6 +94,18 @@ pub(crate) async fn submit(
     };
     action.check(case.status, &prompt).map_err(|refusal| conflict(refusal.to_string()))?;
     let id = fresh_id().map_err(|error| Problem::failed(&error))?;
+    let record = UserActionRecord {
+        id: id.clone(),
+        actor: name_of(principal).to_owned(),
+        action: event.to_owned(),
+        key: IssueKey {
+            owner: issue.owner.clone(),
+            repo: issue.repo.clone(),
+            issue_number: issue.number,
+        },
+        at: host::clock::now(),
+    };
+    query(web, move |web| Ok(web.service.store.record_action(&record)?)).await?;
     let delivery = Delivery {
         seq: 0,
         source: PAGE_SOURCE.to_owned(),
@@ -117,7 +129,7 @@ pub(crate) async fn submit(
     Ok(id)
 }
 
-fn name_of(principal: &Principal) -> &str {
+pub(super) fn name_of(principal: &Principal) -> &str {
     match principal {
         Principal::Reader => "a reader",
         Principal::Session { .. } => "the admin",

@@ -72,6 +72,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/runs/{slug}/{run}", get(page::run::show))
         .route("/runs/{slug}/{run}/live", get(live::follow_log))
         .route("/live", get(live::follow_work))
+        .route("/service", get(page::service::show))
         .route("/logout", post(page::login::log_out))
         .route("/metrics", get(metrics::show))
         .merge(api::router())

@@ -36,6 +36,8 @@ fn help_of_bot_bottle() {
       orchestrate  Start and resume on behalf of a forge, from variables
       serve        Serve webhooks, the page and the API: issues become pull requests without a person
                    beside them
+      dispatch     Give an agent work without an issue; `serve` opens the issue and the work ends in a
+                   pull request
       init         Prepare bot-bottle: the agent and its key, the forge's token, and a manifest
       config       Show or change the shared configuration; show or check that of `serve`
       hook         Webhooks: how a forge reports to `bot-bottle serve`

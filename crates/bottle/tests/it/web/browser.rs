@@ -104,6 +104,10 @@ fn pages_are_legible_by_day_and_night_on_phone_and_desk() {
     inspect(&browser, "bottle-frozen");
     browser.open(&format!("http://{}/", serving.address));
     inspect(&browser, "home");
+    browser.open(&format!("http://{}/service", serving.address));
+    inspect(&browser, "service");
+    assert!(browser.text("main").contains("alice/hooks"));
+    browser.open(&format!("http://{}/", serving.address));
     let title = browser.text("article.case h3");
     let shown = HOSTILE.replace('\u{202e}', r"\u{202e}").replace('\u{1b}', r"\x1b");
     assert_eq!(title, shown, "a hostile title is a text");

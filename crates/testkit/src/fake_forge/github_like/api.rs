@@ -122,6 +122,14 @@ fn route_to(
         }
         ("GET", ["user"]) => FakeResponse::json(200, &shape::user(dialect, &world.login)),
         ("GET", ["orgs", org, "members", user]) => membership(dialect, world, org, user),
+        ("GET", [kind @ ("orgs" | "users"), name, "repos"]) => {
+            // An account is no organisation.
+            let is_org = world.orgs.contains_key(*name);
+            match world.repositories.get(*name).filter(|_| *kind == "users" || is_org) {
+                Some(list) => dialect.pages().page(world, request, list, shape::listed),
+                None => not_found(),
+            }
+        }
         (_, ["repos", owner, repo, rest @ ..])
             if owner.eq_ignore_ascii_case(OWNER) && repo.eq_ignore_ascii_case(REPO) =>
         {
@@ -191,6 +199,17 @@ fn in_repository(
             }
         }
         ("GET", ["issues"]) => list_issues(dialect, world, request),
+        ("POST", ["issues"]) => create_issue(dialect, world, request),
+        ("GET", ["labels"]) => {
+            let labels: Vec<(String, u64)> = world.labels.iter().cloned().zip(1..).collect();
+            let shown = |(name, id): &(String, u64)| json!({ "id": id, "name": name });
+            dialect.pages().page(world, request, &labels, shown)
+        }
+        ("POST", ["labels"]) => {
+            world.labels.push(request.text("name"));
+            let label = json!({ "id": world.labels.len(), "name": request.text("name") });
+            FakeResponse::json(201, &label)
+        }
         ("PATCH", ["issues", "comments", id]) => edit_comment(dialect, world, request, id),
         (_, ["issues", number, rest @ ..]) => {
             let number: Option<u64> = number.parse().ok();
@@ -422,6 +441,26 @@ fn list_pulls(dialect: Dialect, world: &World, request: &ForgeRequest) -> FakeRe
         pulls.reverse();
     }
     dialect.pages().page(world, request, &pulls, |pull| shape::pull(dialect, world, pull))
+}
+
+/// A Gitea takes numbers of labels, a GitHub names.
+fn create_issue(dialect: Dialect, world: &mut World, request: &ForgeRequest) -> FakeResponse {
+    let asked = request.json();
+    let labels: Vec<String> = match dialect {
+        Dialect::GitHub => request.texts("labels").unwrap_or_default(),
+        Dialect::Gitea => {
+            let ids = asked["labels"].as_array().into_iter().flatten().filter_map(Value::as_u64);
+            let name = |id: u64| world.labels.get(usize::try_from(id).ok()?.checked_sub(1)?);
+            ids.filter_map(name).cloned().collect()
+        }
+    };
+    let title = request.text("title");
+    if title.trim().is_empty() {
+        return dialect.refuse(422, "[Title]: Required");
+    }
+    let assignees = request.texts("assignees").unwrap_or_default();
+    let number = world.open_own_issue(&title, &request.text("body"), labels, assignees);
+    FakeResponse::json(201, &thread_shape(dialect, world, number))
 }
 
 fn create_pull(dialect: Dialect, world: &mut World, request: &ForgeRequest) -> FakeResponse {

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, STRANGER,
-    World,
+    FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeRepository, FakeReview, OWNER, REPO,
+    Room, STRANGER, World,
 };
 use super::Dialect;
 
@@ -261,6 +261,15 @@ pub(super) fn repository(dialect: Dialect, world: &World) -> Value {
             "permissions": { "admin": false, "push": true, "pull": true },
         }),
     }
+}
+
+/// A repository in a list.
+pub(super) fn listed(repository: &FakeRepository) -> Value {
+    let id = repository.full_name.bytes().map(u64::from).sum::<u64>();
+    json!({
+        "id": id, "full_name": repository.full_name, "archived": repository.archived,
+        "has_issues": true, "permissions": { "push": repository.may_push, "pull": true },
+    })
 }
 
 /// A Gitea spreads the families of events out; a GitHub shows the secret as stars.

@@ -53,6 +53,13 @@ fn route_to(world: &mut World, route: &[&str], request: &ForgeRequest) -> FakeRe
                 None => FakeResponse::error(404, "404 Not found"),
             }
         }
+        ("GET", [kind @ ("groups" | "users"), name, "projects"]) => {
+            let is_group = world.orgs.contains_key(*name);
+            match world.repositories.get(*name).filter(|_| *kind == "users" || is_group) {
+                Some(list) => PAGES.page(world, request, list, shape::listed),
+                None => FakeResponse::error(404, "404 Group Not Found"),
+            }
+        }
         (_, ["projects", project, rest @ ..]) if *project == format!("{OWNER}/{REPO}") => {
             in_project(world, request, rest)
         }
@@ -73,6 +80,7 @@ fn in_project(world: &mut World, request: &ForgeRequest, route: &[&str]) -> Fake
         ("GET", []) => FakeResponse::json(200, &shape::project(world)),
         (_, ["hooks", rest @ ..]) => in_hooks(world, request, rest),
         ("GET", ["issues"]) => list_issues(world, request),
+        ("POST", ["issues"]) => create_issue(world, request),
         ("GET", ["merge_requests"]) => list_merge_requests(world, request),
         ("POST", ["merge_requests"]) => create(world, request),
         (_, [room @ ("issues" | "merge_requests"), number, rest @ ..]) => {
@@ -282,6 +290,22 @@ fn list_merge_requests(world: &World, request: &ForgeRequest) -> FakeResponse {
         pulls.reverse();
     }
     PAGES.page(world, request, &pulls, |pull| shape::merge_request(world, pull))
+}
+
+fn create_issue(world: &mut World, request: &ForgeRequest) -> FakeResponse {
+    let asked = request.json();
+    let ids = asked["assignee_ids"].as_array().cloned().unwrap_or_default();
+    let mut assignees: Vec<String> = accounts(world)
+        .into_iter()
+        .filter(|login| ids.contains(&json!(shape::user_id(login))))
+        .collect();
+    assignees.sort();
+    assignees.dedup();
+    let labels = request.text("labels");
+    let labels = labels.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let (title, body) = (request.text("title"), request.text("description"));
+    let number = world.open_own_issue(&title, &body, labels, assignees);
+    show(world, (Room::Issue, number), 201)
 }
 
 fn create(world: &mut World, request: &ForgeRequest) -> FakeResponse {

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, OWNER, REPO, Room, World,
+    FakeComment, FakeHook, FakeIssue, FakePull, FakeRepository, FakeReview, OWNER, REPO, Room,
+    World,
 };
 
 /// Every account has an id that follows from its name.
@@ -127,6 +128,15 @@ pub(super) fn project(world: &World) -> Value {
         "id": 1, "path_with_namespace": format!("{OWNER}/{REPO}"), "default_branch": "main",
         "web_url": format!("{}/{OWNER}/{REPO}", world.root),
         "permissions": { "project_access": { "access_level": 30 }, "group_access": null },
+    })
+}
+
+/// A project in a list.
+pub(super) fn listed(repository: &FakeRepository) -> Value {
+    let id = repository.full_name.bytes().map(u64::from).sum::<u64>();
+    json!({
+        "id": id, "path_with_namespace": repository.full_name, "archived": repository.archived,
+        "issues_access_level": "enabled",
     })
 }
 

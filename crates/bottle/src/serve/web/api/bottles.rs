@@ -62,7 +62,7 @@ pub(crate) struct Accepted {
 /// Reasons why an action is refused.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is read by the macro that documents the API")]
-enum ActionRefusals {
+pub(super) enum ActionRefusals {
     /// The bottle's status does not allow it
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(#[to_schema] Problem),
@@ -157,7 +157,7 @@ pub(crate) async fn act(
 }
 
 /// Refuses what a browser sends by itself, as it does with a cookie: only a program may use the API to act.
-fn check_program(
+pub(super) fn check_program(
     web: &WebState,
     principal: &Principal,
     headers: &HeaderMap,

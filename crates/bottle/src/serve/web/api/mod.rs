@@ -1,6 +1,7 @@
 //! `/api/v1`: the page's facts for programs. The OpenAPI document is generated from this code and served beside it.
 
 mod bottles;
+mod dispatches;
 mod issues;
 pub(crate) mod query;
 mod runs;
@@ -73,6 +74,7 @@ fn parts() -> OpenApiRouter<WebState> {
         .routes(routes!(bottles::list))
         .routes(routes!(bottles::one))
         .routes(routes!(bottles::act))
+        .routes(routes!(dispatches::list, dispatches::add))
         .routes(routes!(issues::list))
         .routes(routes!(issues::one))
         .routes(routes!(stream::events))

@@ -27,7 +27,7 @@ pub(crate) async fn show(
         Ok((seq, cases)) => {
             let now = host::clock::now();
             let sheet = Sheet {
-                title: "Bottles".to_owned(),
+                title: title(&cases),
                 main: render(
                     &cases,
                     &principal,
@@ -40,6 +40,12 @@ pub(crate) async fn show(
         }
         Err(problem) => super::problem(&web, &problem),
     }
+}
+
+/// Title of the page, with the number of cases that need a person first: it is what a tab shows.
+fn title(cases: &[Case]) -> String {
+    let calls = cases.iter().filter(|case| case.status == CaseStatus::NeedsAttention).count();
+    if calls == 0 { "Bottles".to_owned() } else { format!("({calls}) Bottles") }
 }
 
 /// What every card needs beside its case.

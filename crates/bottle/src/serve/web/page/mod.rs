@@ -6,6 +6,7 @@ mod diff;
 pub(crate) mod home;
 pub(crate) mod login;
 pub(crate) mod run;
+pub(crate) mod service;
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
@@ -62,6 +63,7 @@ pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> 
                 main #main data-live=[&sheet.live] { (sheet.main) }
                 footer {
                     "bot-bottle " (VERSION) " · "
+                    a href="/service" { "service" } " · "
                     a href="/api/v1/openapi.json" { "API" } " · " a href="/metrics" { "metrics" }
                 }
             }

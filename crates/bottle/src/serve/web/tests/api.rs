@@ -30,6 +30,8 @@ fn check(document: &Value, path: &str, method: &str, status: StatusCode, body: &
     assert!(faults.is_empty(), "{method} {path}: {faults:?} in {body:#}");
 }
 
+const DISPATCHES: &str = "/api/v1/dispatches";
+
 #[tokio::test]
 async fn every_answer_is_what_the_document_says() {
     let stage = Stage::guarded().furnished();
@@ -56,6 +58,7 @@ async fn every_answer_is_what_the_document_says() {
         ("/api/v1/bottles", "/api/v1/bottles".to_owned()),
         ("/api/v1/bottles/{slug}", "/api/v1/bottles/evil".to_owned()),
         ("/api/v1/bottles/{slug}", "/api/v1/bottles/by-hand".to_owned()),
+        ("/api/v1/dispatches", "/api/v1/dispatches".to_owned()),
         ("/api/v1/issues", "/api/v1/issues".to_owned()),
         ("/api/v1/issues/{owner}/{repo}/{number}", "/api/v1/issues/acme/widget/7".to_owned()),
         ("/api/v1/events", "/api/v1/events?after=3".to_owned()),
@@ -81,6 +84,20 @@ async fn every_answer_is_what_the_document_says() {
     assert_eq!(answer.json()["deliveries"].as_array().map(Vec::len), Some(3));
     check(&document, "/api/v1/deliveries", "get", answer.status, &answer.json());
     seen.insert(("/api/v1/deliveries", "get"));
+    let asked =
+        "{\"repo\":\"acme/widget\",\"agent\":\"worker\",\"prompt\":\"Sort.\",\"key\":\"k1\"}";
+    for _ in 0..2 {
+        let answer = stage.api("POST", DISPATCHES, asked).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text);
+        assert_eq!(
+            (&answer.json()["id"], &answer.json()["state"]),
+            (&"k1".into(), &"pending".into())
+        );
+        check(&document, DISPATCHES, "post", answer.status, &answer.json());
+    }
+    seen.insert((DISPATCHES, "post"));
+    let answer = stage.api("GET", DISPATCHES, "").await;
+    assert_eq!(answer.json()["dispatches"].as_array().map(Vec::len), Some(1), "a key asks once");
     let paths = document["paths"].as_object().expect("paths");
     let all = paths.iter().flat_map(|(path, item)| {
         item.as_object()
@@ -123,6 +140,7 @@ async fn the_signed_statements_of_a_run_can_be_fetched_and_verified() {
 
 /// A path of the document, a request, its body and the status. `RUN` stands for a run that exists.
 const REFUSALS: &[(&str, &str, &str, u16)] = &[
+    (DISPATCHES, "/api/v1/dispatches?x=1", "", 400),
     ("/api/v1/runs", "/api/v1/runs?limit=0", "", 400),
     ("/api/v1/runs", "/api/v1/runs?limt=1", "", 400),
     ("/api/v1/runs", "/api/v1/runs?limit=1&limit=2", "", 400),

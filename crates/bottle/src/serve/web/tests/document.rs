@@ -86,6 +86,7 @@ fn all_routes_and_schemas_are_here() {
     /api/v1/bottles/{slug}
     /api/v1/bottles/{slug}/{action}
     /api/v1/deliveries
+    /api/v1/dispatches
     /api/v1/events
     /api/v1/issues
     /api/v1/issues/{owner}/{repo}/{number}
@@ -108,6 +109,8 @@ fn all_routes_and_schemas_are_here() {
     CostSource
     DeliveryList
     DeliverySummary
+    DispatchList
+    DispatchSummary
     EventList
     EventSummary
     IssueDetail
@@ -115,6 +118,7 @@ fn all_routes_and_schemas_are_here() {
     IssueSummary
     LogPiece
     Moment
+    NewDispatch
     Operations
     Problem
     PullLink

@@ -58,6 +58,37 @@ async fn a_long_past_does_not_make_a_long_page() {
 }
 
 #[tokio::test]
+async fn the_page_of_the_service_shows_what_was_asked_for_and_who_asked() {
+    let stage = Stage::guarded().furnished();
+    let hostile = "<img src=x onerror=alert(1)>\u{202e}";
+    let asked = serde_json::json!({
+        "repo": "acme/widget", "agent": "worker", "prompt": "Sort.", "title": hostile,
+    });
+    stage.api("POST", "/api/v1/dispatches", &asked.to_string()).await;
+    stage.api("POST", "/api/v1/bottles/busy/freeze", "").await;
+    let cookie = stage.log_in().await;
+    let page = stage.get_with("/service", &cookie).await;
+    assert_eq!(page.status, StatusCode::OK);
+    in_order(
+        &page.text,
+        &[
+            "free disk space",
+            "acme/widget",
+            "named in the configuration",
+            "Dispatched without an issue",
+            "&lt;img src=x onerror=alert(1)&gt;",
+            "a program with the admin token through the API",
+            "pending",
+            "Who asked for what",
+            "a program with the admin token: freeze",
+        ],
+    );
+    assert!(!page.text.contains("<img") && !page.text.contains('\u{202e}'), "{}", page.text);
+    let home = stage.get_with("/", &cookie).await;
+    assert!(home.text.contains("<title>(3) Bottles · bot-bottle</title>"), "{}", home.text);
+}
+
+#[tokio::test]
 async fn a_page_without_bottles_says_how_to_get_one() {
     let page = Stage::open().get("/").await;
     in_order(&page.text, &["No bottles yet", "bot-bottle:&lt;agent&gt;"]);

@@ -1,0 +1,35 @@
+//! The record of who asked for which action.
+
+use rusqlite::params;
+
+use super::{SqliteForgeStateStore, parse_time, parsed, read_key};
+use crate::error::DbError;
+use crate::user_action::UserActionRecord;
+
+impl SqliteForgeStateStore {
+    /// Records who asked for an action. One that is known already is passed over.
+    pub fn record_action(&self, record: &UserActionRecord) -> Result<(), DbError> {
+        let sql = "INSERT OR IGNORE INTO user_action \
+                   (delivery_id, actor, action, owner, repo, issue_number, at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let UserActionRecord { id, actor, action, key, at } = record;
+        let at = at.to_string();
+        let values = params![id, actor, action, key.owner, key.repo, key.issue_number, at];
+        self.execute("record an action", sql, values).map(drop)
+    }
+
+    /// The newest actions, newest first.
+    pub fn last_actions(&self, limit: usize) -> Result<Vec<UserActionRecord>, DbError> {
+        let sql = "SELECT delivery_id, actor, action, owner, repo, issue_number, at \
+                   FROM user_action ORDER BY at DESC, delivery_id LIMIT ?1";
+        self.select("read the actions", sql, params![limit], |row| {
+            Ok(UserActionRecord {
+                id: row.get(0)?,
+                actor: row.get(1)?,
+                action: row.get(2)?,
+                key: read_key(row, 3)?,
+                at: parsed(row, 6, parse_time)?,
+            })
+        })
+    }
+}
