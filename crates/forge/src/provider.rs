@@ -2,12 +2,13 @@
 
 use model::id::BranchName;
 
+use crate::attachment::Attachment;
 use crate::check_report::CheckReport;
 use crate::error::ForgeResult;
 use crate::http::RetryPolicy;
 use crate::organisation::{FoundRepository, NewIssue};
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
+use crate::thread::{Account, Blocker, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 
 /// One repository on one forge.
@@ -94,6 +95,15 @@ pub(crate) trait OrganisationProvider: Sync {
 
     /// Lists the repositories of an organisation, or else of an account.
     async fn repositories(&self, org: &str) -> ForgeResult<Vec<FoundRepository>>;
+}
+
+/// Order and attachments of an issue.
+pub(crate) trait IssueProvider: Sync {
+    /// Lists the issues that have to be closed before this one; none where the forge has no such list.
+    async fn blockers(&self, number: u64) -> ForgeResult<Vec<Blocker>>;
+
+    /// Reads an attachment, up to its size limit.
+    async fn attachment(&self, attachment: &Attachment) -> ForgeResult<Vec<u8>>;
 }
 
 /// Answers to remarks, and what goes with a pull request beside its text.

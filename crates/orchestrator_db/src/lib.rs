@@ -1,4 +1,5 @@
-//! The orchestrator's database: which bottle works on which issue, the inbox of deliveries, and the work queue.
+//! The orchestrator's database: which bottle works on which issue, the inbox of deliveries, the work queue, and
+//! what runs spend.
 //!
 //! [`ForgeStateStore`] is the trait for another engine; [`SqliteForgeStateStore`] is the first one, and also stores the
 //! orchestrator's [`Delivery`]s and [`WorkItem`]s with their leases and fences. `rules` decides which step may follow which.
@@ -9,6 +10,7 @@ mod error;
 mod forge_state;
 mod notice;
 mod rules;
+mod spending;
 mod sqlite;
 mod store;
 mod user_action;
@@ -21,7 +23,14 @@ pub use forge_state::{ForgeState, IssueKey};
 pub use notice::{Notice, NoticeDelivery, NoticeState};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
+pub use spending::{
+    Amount, BudgetLimit, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation,
+    Spending, WorkClaim,
+};
 pub use sqlite::SqliteForgeStateStore;
 pub use store::ForgeStateStore;
 pub use user_action::UserActionRecord;
-pub use work::{IssueText, StatusComment, WakeCause, WorkEvent, WorkItem, WorkNote, WorkRequest};
+pub use work::{
+    IssueText, StatusComment, WakeCause, WorkEvent, WorkHold, WorkItem, WorkNote, WorkOrder,
+    WorkRequest,
+};

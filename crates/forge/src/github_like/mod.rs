@@ -6,12 +6,14 @@
 //!
 //! - `checks` statuses and check runs of commits
 //! - `flavour` the differences
+//! - `issue` the issues before an issue, and attachments
 //! - `organisation` new issues, and the repositories of organisations
 //! - `review` answers to remarks, and what goes with a pull request beside its text
 //! - `wire` the bodies of responses
 
 mod checks;
 mod flavour;
+mod issue;
 mod organisation;
 mod review;
 mod wire;
@@ -44,6 +46,7 @@ pub(crate) use wire::read_any;
 pub struct GithubLike {
     flavour: Flavour,
     client: Client,
+    web: WebBase,
     api: WebBase,
     page: String,
     /// Address of GraphQL, on GitHub.
@@ -67,7 +70,7 @@ impl GithubLike {
         let page = web.url(&[owner, repo]);
         let graphql = flavour.graphql(&web, &api);
         let (owner, repo) = (owner.to_owned(), repo.to_owned());
-        Ok(Self { flavour, client, api, page, graphql, owner, repo })
+        Ok(Self { flavour, client, web, api, page, graphql, owner, repo })
     }
 
     pub(crate) fn kind(&self) -> ForgeKind {

@@ -3,10 +3,12 @@
 //! A project is one segment of every path, however many groups it lies in. Issues and merge requests are
 //! numbered separately. Comments are notes, and the system's own notes are among them.
 //!
+//! - `issue` the issues before an issue, and attachments
 //! - `organisation` new issues, and the projects of groups
 //! - `review` answers to remarks, reactions, reviewers, and the jobs of pipelines
 //! - `wire` the bodies of responses
 
+mod issue;
 mod organisation;
 mod review;
 mod wire;

@@ -409,6 +409,7 @@ impl TrainRun<'_> {
             target_name: format!("commit {}", commit.sha.short()),
             fork_file: self.seen.fork_file.clone(),
             up_to_date: false,
+            fix: None,
         }
     }
 

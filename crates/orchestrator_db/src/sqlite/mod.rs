@@ -4,6 +4,7 @@ mod dispatch;
 mod inbox;
 mod migrate;
 mod notice;
+mod spending;
 mod user_action;
 mod work;
 

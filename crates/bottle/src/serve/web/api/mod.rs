@@ -5,6 +5,7 @@ mod dispatches;
 mod issues;
 pub(crate) mod query;
 mod runs;
+pub(crate) mod spending;
 mod stream;
 
 use axum::http::header::CONTENT_TYPE;
@@ -77,6 +78,7 @@ fn parts() -> OpenApiRouter<WebState> {
         .routes(routes!(dispatches::list, dispatches::add))
         .routes(routes!(issues::list))
         .routes(routes!(issues::one))
+        .routes(routes!(spending::show))
         .routes(routes!(stream::events))
         .routes(routes!(stream::deliveries));
     OpenApiRouter::with_openapi(Document::openapi()).nest(BASE, routes)

@@ -3,10 +3,12 @@
 
 pub(crate) mod bottle;
 mod diff;
+mod filter;
 pub(crate) mod home;
 pub(crate) mod login;
 pub(crate) mod run;
 pub(crate) mod service;
+pub(crate) mod spending;
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
@@ -64,6 +66,7 @@ pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> 
                 footer {
                     "bot-bottle " (VERSION) " · "
                     a href="/service" { "service" } " · "
+                    a href="/spending" { "spending" } " · "
                     a href="/api/v1/openapi.json" { "API" } " · " a href="/metrics" { "metrics" }
                 }
             }

@@ -55,6 +55,8 @@ async fn the_page_of_a_bottle_that_needs_a_person() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -115,6 +117,8 @@ async fn the_page_of_a_bottle_that_waits() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -173,6 +177,8 @@ async fn the_page_of_a_bottle_under_review() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -225,6 +231,8 @@ async fn the_page_of_a_bottle_that_runs() {
     bottle
     bot-bottle 0.1.0 ·
     service
+    ·
+    spending
     ·
     API
     ·
@@ -287,6 +295,8 @@ async fn the_page_of_a_bottle_that_is_destroyed() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -330,6 +340,8 @@ async fn the_page_of_a_bottle_that_was_started_by_hand() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -352,6 +364,8 @@ async fn the_page_without_bottles() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -373,6 +387,8 @@ async fn the_login_page() {
     .
     bot-bottle 0.1.0 ·
     service
+    ·
+    spending
     ·
     API
     ·
@@ -397,6 +413,8 @@ async fn a_login_with_a_wrong_token() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -417,6 +435,8 @@ async fn a_page_that_is_not_there() {
     bot-bottle 0.1.0 ·
     service
     ·
+    spending
+    ·
     API
     ·
     metrics
@@ -436,6 +456,8 @@ async fn a_bottle_that_is_not_there() {
     All bottles
     bot-bottle 0.1.0 ·
     service
+    ·
+    spending
     ·
     API
     ·
@@ -501,6 +523,8 @@ async fn the_page_of_a_run_that_is_not_over() {
     from aaaaaaaaaaaa
     bot-bottle 0.1.0 ·
     service
+    ·
+    spending
     ·
     API
     ·
