@@ -183,14 +183,18 @@ impl TrainRun<'_> {
     ) -> Result<(), Failure> {
         let Some(step) = step.filter(|step| step.step.kind.may_ask()) else { return Ok(()) };
         let record = &state.record;
-        let (origin, tip) = (&record.fork.remotes.origin, self.store.tip(record).await?);
+        let (origin, upstream) = (&record.fork.remotes.origin, &record.fork.remotes.upstream);
+        let tip = self.store.tip(record).await?;
         let ours = record.branch()?;
         let before = published_branch(&ours, record.layout, state.done);
         let name = format!("refs/remotes/{origin}/{before}");
-        let on_origin = self.store.repo.resolve_commit(&name).await.or_machine()?;
+        let known = self.store.repo.resolve_commit(&name).await.or_machine()?;
+        let is_pushed = runs_of_train(&self.places.runs, &record.name)?
+            .filter_map(|run| run.meta.publication)
+            .any(|sent| sent.pushed && sent.commit == tip && sent.branch.as_str() == before);
         let start = if tip == record.base {
             format!("git switch --detach {}", tip.short())
-        } else if on_origin.as_ref() == Some(&tip) {
+        } else if is_pushed || known.as_ref() == Some(&tip) {
             format!("git fetch {origin} && git switch --detach {origin}/{before}")
         } else {
             let (path, name) = (self.store.repo_path(), RefName::of_branch(&ours));
@@ -198,7 +202,7 @@ impl TrainRun<'_> {
         };
         let (commit, branch) = (step.step.last.sha.short(), step.published_branch());
         let command = format!(
-            "{start}; git merge {commit}; git push {origin} HEAD:refs/heads/{branch}; forklift train"
+            "git fetch {upstream}; {start}; git merge {commit}; git push {origin} HEAD:refs/heads/{branch}; forklift train"
         );
         self.ui.event("by_hand", &json!({"command": command, "commit": step.step.last.sha}));
         self.ui.result("by hand", &command);

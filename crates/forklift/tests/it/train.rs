@@ -157,13 +157,13 @@ fn a_person_decides_a_step_by_hand_and_the_train_goes_on() {
     assert_eq!(merged(&person, &branch), [upstream(&person, 4)]);
     let by_hand = output.stdout.lines().find_map(|line| line.strip_prefix("by hand"));
     let by_hand = by_hand.unwrap_or_else(|| panic!("{}", output.snapshot())).trim();
-    let [switch, merge, push, next] = by_hand.split("; ").collect::<Vec<_>>()[..] else {
+    let [fetch, switch, merge, push, next] = by_hand.split("; ").collect::<Vec<_>>()[..] else {
         panic!("{by_hand}");
     };
     assert_eq!(next, "forklift train");
     let checkout = &person.fork.checkout;
-    checkout.git(&["fetch", "-q", "upstream"]);
-    for words in switch.split(" && ") {
+    assert!(switch.starts_with("git fetch origin && "), "{by_hand}");
+    for words in [fetch].into_iter().chain(switch.split(" && ")) {
         let words: Vec<&str> = words.split(' ').skip(1).collect();
         checkout.git(&words);
     }
