@@ -1,4 +1,4 @@
-//! What git knows about the commits of fixes: whether the fork's history has them, whether it makes the same change, whether
+//! Facts that git knows about the commits of fixes: whether the fork's history has them, whether it makes the same change, whether
 //! its files have their lines, and whether they apply alone.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -7,7 +7,7 @@ use model::id::Sha;
 use super::advisory::{Advisory, Point, commit_of_url, pull_of_url};
 use super::project::ProjectNames;
 
-/// What one advisory says about the project.
+/// The fixes that one advisory names for the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// Separate beginnings, each with its fixes.

@@ -29,7 +29,7 @@ pub(crate) struct Report {
     /// Commits of upstream that the fork lacks.
     pub(crate) behind: usize,
     pub(crate) at: Timestamp,
-    /// Who answers for the report.
+    /// Person who answers for the report.
     pub(crate) author: String,
     pub(crate) databases: Vec<Database>,
     pub(crate) findings: Vec<Finding>,
@@ -117,7 +117,7 @@ impl Finding {
         self.id.is(id) || self.aliases.iter().any(|alias| alias.is(id))
     }
 
-    /// Whether the fix applies alone, in a few words.
+    /// Says in a few words whether the fix applies alone.
     pub(crate) fn applies_words(&self) -> String {
         let open = self.fixes.iter().filter(|fix| fix.state != State::Present);
         let conflicts: usize = open

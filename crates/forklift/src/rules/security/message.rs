@@ -41,7 +41,7 @@ const WORDS: &[&str] = &[
     "fix potential vulnerabilit",
 ];
 
-/// How plainly a message says that its commit is a fix.
+/// Plainness with which a message says that its commit is a fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimStrength {
     /// The subject says so, or a line that names the identifier does.
@@ -50,7 +50,7 @@ pub(crate) enum ClaimStrength {
     Mentions,
 }
 
-/// What a message says about security.
+/// Claim of a message about security.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageClaim {
     /// Empty where only words say it.

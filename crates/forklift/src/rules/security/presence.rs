@@ -32,7 +32,7 @@ pub(crate) enum Applies {
     },
 }
 
-/// What was observed about one commit of a fix.
+/// Facts about one commit of a fix.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CommitFacts {
     pub(crate) commit: Sha,
@@ -68,7 +68,7 @@ impl CommitFacts {
     }
 }
 
-/// Whether a fork has a fix.
+/// State of a fix in a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum State {
@@ -78,7 +78,7 @@ pub(crate) enum State {
     NotAffected,
 }
 
-/// How sure a state is.
+/// Sureness of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Sureness {
