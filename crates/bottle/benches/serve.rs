@@ -1,5 +1,5 @@
 //! `bot-bottle serve`: webhooks that are on disk before they are acknowledged, beside the same SQLite commits alone; and
-//! what two hundred bottles at rest cost, and the time from `/stop` in a comment to the end of the box. `BOTTLES` says how many.
+//! what two hundred bottles at rest and a page of a thousand cases cost, and the time from `/stop` in a comment to the end of the box. `BOTTLES` says how many.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,12 +23,16 @@ const EACH: usize = 250;
 /// How long bottles are watched at rest.
 const REST: Duration = Duration::from_secs(20);
 
+/// Cases on the first page.
+const CASES: usize = 1000;
+
 /// Bottles that are stopped, one after the other.
 const STOPS: usize = 10;
 
 fn main() {
     bench_webhooks();
     bench_stop();
+    bench_page();
     let bottles = host::env::var("BOTTLES").map_or(200, |text| text.parse().expect("a number"));
     bench_bottles(bottles);
 }
@@ -219,6 +223,94 @@ fn bench_stop() {
     ));
     child.kill().expect("killed");
     child.wait().expect("ended");
+}
+
+/// Time of a processor that the first page takes with a thousand cases: one bottle that is frozen, and copies of it.
+fn bench_page() {
+    let shop = Shop::new();
+    let home = shop.hermetic.home().join(".bot-bottle");
+    let issue = shop.forge.add_issue("Copy me", "Well.", &["bot-bottle:quick"], &["bot1"]);
+    std::fs::create_dir_all(home.join("agents")).expect("a folder");
+    let manifest = "provider = \"scripted\"\nscript = \"quick.txt\"\n";
+    std::fs::write(home.join("agents/quick.toml"), manifest).expect("written");
+    let script = "[[step]]\nrun = [\"forge\", \"done\", \"success\", \"done\"]\n";
+    std::fs::write(home.join("agents/quick.txt"), script).expect("written");
+    let (mut child, address) = shop.serve("sweep_secs = 3600\nstatus_comment = false\n");
+    let hook =
+        Hook::about("issue_opened_labeled_assigned-label_updated", Room::Issue, issue, SECRET);
+    assert_eq!(hook.send(address, "/webhooks/gitea"), Some(202));
+    let database = shop.database();
+    database.busy_timeout(Duration::from_secs(10)).expect("a limit");
+    let count = |sql: &str| -> i64 { database.query_row(sql, [], |row| row.get(0)).unwrap_or(0) };
+    let begun = Instant::now();
+    let ended = "SELECT count(*) FROM work WHERE state IN ('frozen', 'needs-attention')";
+    while count(ended) == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(300), "the run did not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    copy_case(&shop, &database, issue);
+    let server = [i32::try_from(child.id()).expect("a process")];
+    let spent = |times: u32| {
+        let before = host::proc::cpu_time(&server);
+        for _ in 0..times {
+            let page = get(address, "/");
+            assert!(page.contains("copy-999") || page.contains("more:"), "{page}");
+        }
+        let spent = host::proc::cpu_time(&server).saturating_sub(before);
+        spent.as_secs_f64() * 1000.0 / f64::from(times)
+    };
+    let (first, later) = (spent(1), spent(20));
+    let word = if first <= 100.0 && later <= 100.0 { "ok" } else { "OVER" };
+    row(&format!(
+        "serve: the first page with {CASES} cases takes {first:.0} ms of a processor, then {later:.0} ms   promised 100 ms: {word}"
+    ));
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+}
+
+/// Copies the case of an issue, with its bottle, until there are [`CASES`].
+fn copy_case(shop: &Shop, database: &Connection, issue: u64) {
+    let cellar = shop.hermetic.home().join(".bot-bottle/cellar");
+    let slug = format!("quick-issue-{issue}");
+    for number in 1..CASES {
+        let name = format!("copy-{number}");
+        copy_tree(&cellar.join(&slug), &cellar.join(&name), &slug, &name);
+        let copied = format!(
+            "CREATE TEMP TABLE one AS SELECT * FROM work WHERE issue_number = {issue}; \
+             UPDATE one SET issue_number = {}, slug = '{name}'; \
+             INSERT INTO work SELECT * FROM one; DROP TABLE one;",
+            1000 + number,
+        );
+        database.execute_batch(&copied).expect("copied");
+    }
+}
+
+/// Copies the records of a bottle; its workspace does not matter to the page.
+fn copy_tree(from: &Path, to: &Path, slug: &str, name: &str) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+        let (path, file) = (entry.path(), entry.file_name());
+        let is_kept = file != "workspace" && file != "harness-state";
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && is_kept => copy_tree(&path, &to.join(file), slug, name),
+            Ok(kind) if kind.is_file() => {
+                let bytes = std::fs::read(&path).expect("a file");
+                let text = String::from_utf8_lossy(&bytes).replace(slug, name);
+                std::fs::write(to.join(file), text).expect("written");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    text
 }
 
 fn bench_bottles(count: usize) {

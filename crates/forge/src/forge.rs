@@ -10,6 +10,7 @@ use model::id::BranchName;
 use model::secret::Secret;
 
 use crate::address::{Remote, WebBase};
+use crate::attachment::Attachment;
 use crate::check_report::{CheckReport, FailedCheck, failed, tail};
 use crate::detect::find_kind;
 use crate::error::{ForgeError, ForgeResult};
@@ -19,10 +20,10 @@ use crate::gitlab::Gitlab;
 use crate::http::{HttpPool, RetryPolicy};
 use crate::kind::ForgeKind;
 use crate::once;
-use crate::provider::{CheckProvider, ForgeProvider, ReviewProvider};
+use crate::provider::{CheckProvider, ForgeProvider, IssueProvider, ReviewProvider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::rules::link::choose_pull_for_issue;
-use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread, ThreadState};
+use crate::thread::{Account, Blocker, Comment, Issue, IssueEvent, Numbering, Thread, ThreadState};
 use crate::webhook::{NewWebhook, Webhook};
 
 /// Variable that allows tokens over plain HTTP, for every product.
@@ -245,6 +246,17 @@ impl Forge {
     /// Reads who set which label and who assigned whom on an issue, oldest first.
     pub async fn issue_events(&self, number: u64) -> ForgeResult<Vec<IssueEvent>> {
         each!(self, forge => forge.issue_events(number).await)
+    }
+
+    /// Lists the issues that the forge says have to be closed before this one.
+    pub async fn blockers(&self, number: u64) -> ForgeResult<Vec<Blocker>> {
+        each!(self, forge => forge.blockers(number).await)
+    }
+
+    /// Reads an attachment from the forge's own server. Redirects are not followed, except to where GitHub keeps
+    /// attachments, and the token does not travel there.
+    pub async fn read_attachment(&self, attachment: &Attachment) -> ForgeResult<Vec<u8>> {
+        each!(self, forge => forge.attachment(attachment).await)
     }
 
     /// Lists the checks of the newest commit of a pull request, each in its newest attempt.

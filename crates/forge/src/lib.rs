@@ -1,6 +1,7 @@
 //! Forges: servers and folders where a repository has issues and pull requests.
 //!
 //! - [`address`] the repository that a remote's URL names
+//! - [`attachment`] files that a text names
 //! - [`kind`] the kinds of forges and their data; **start here to add a kind**
 //! - [`detect`] the kind of a server
 //! - [`forge`] the one type through which everything is read and published
@@ -18,6 +19,7 @@
 //! responses are never requested: every request goes to the server that the user configured.
 
 pub mod address;
+pub mod attachment;
 pub mod check_report;
 pub mod detect;
 pub mod error;
@@ -39,6 +41,9 @@ pub mod thread;
 pub mod webhook;
 
 pub use address::{ForgeAddress, Remote, Scheme, WebBase};
+pub use attachment::{
+    ATTACHMENT_MAX_BYTES, Attachment, AttachmentPlace, AttachmentScope, media_type,
+};
 pub use check_report::{CheckReport, CheckState, FailedCheck};
 pub use error::ForgeError;
 pub use folder::FolderForge;
@@ -51,8 +56,8 @@ pub use rules::link::{closes_issue, find_foreign_actions};
 pub use rules::scope::{BODY_MAX_BYTES, RefusalReason, Scope, ThreadKind, WriteRefusal};
 pub use scoped::{RemarkAnswer, ScopedForge, WriteOutcome};
 pub use thread::{
-    Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, RemarkThread,
-    ReviewVerdict, Thread, ThreadState, text_digest,
+    Account, Blocker, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering,
+    RemarkThread, ReviewVerdict, Thread, ThreadState, text_digest,
 };
 pub use webhook::{
     DeliveredText, DeliveryError, DeliverySubject, DeliveryTarget, NewWebhook, Webhook,

@@ -2,11 +2,12 @@
 
 use model::id::BranchName;
 
+use crate::attachment::Attachment;
 use crate::check_report::CheckReport;
 use crate::error::ForgeResult;
 use crate::http::RetryPolicy;
 use crate::pull::{NewPull, PullEdit, PullRequest};
-use crate::thread::{Account, Comment, Issue, IssueEvent, Numbering, Thread};
+use crate::thread::{Account, Blocker, Comment, Issue, IssueEvent, Numbering, Thread};
 use crate::webhook::{NewWebhook, Webhook};
 
 /// One repository on one forge.
@@ -84,6 +85,15 @@ pub(crate) trait CheckProvider: Sync {
         pull: &PullRequest,
         report: &CheckReport,
     ) -> ForgeResult<Option<Vec<u8>>>;
+}
+
+/// Order and attachments of an issue.
+pub(crate) trait IssueProvider: Sync {
+    /// Lists the issues that have to be closed before this one; none where the forge has no such list.
+    async fn blockers(&self, number: u64) -> ForgeResult<Vec<Blocker>>;
+
+    /// Reads an attachment, up to its size limit.
+    async fn attachment(&self, attachment: &Attachment) -> ForgeResult<Vec<u8>>;
 }
 
 /// Answers to remarks, and what goes with a pull request beside its text.

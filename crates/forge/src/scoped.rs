@@ -11,6 +11,7 @@ use std::sync::Arc;
 use model::redact::Redactor;
 use serde::Serialize;
 
+use crate::attachment::Attachment;
 use crate::error::{ForgeError, ForgeResult};
 use crate::forge::Forge;
 use crate::pull::PullRequest;
@@ -23,6 +24,8 @@ pub struct ScopedForge {
     forge: Forge,
     scope: Scope,
     redactor: Arc<Redactor>,
+    /// Files that the run may read.
+    attachments: Vec<Attachment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +45,25 @@ pub struct RemarkAnswer {
 impl ScopedForge {
     /// Puts a scope around a forge. Every text passes the redactor before it is sent.
     pub fn new(forge: Forge, scope: Scope, redactor: Arc<Redactor>) -> Self {
-        Self { forge, scope, redactor }
+        Self { forge, scope, redactor, attachments: Vec::new() }
+    }
+
+    /// Lets the run read these attachments, and no others.
+    #[must_use]
+    pub fn with_attachments(self, attachments: Vec<Attachment>) -> Self {
+        Self { attachments, ..self }
+    }
+
+    pub fn attachments(&self) -> &[Attachment] {
+        &self.attachments
+    }
+
+    /// Reads one of the run's attachments; `None` if it has none of this name.
+    pub async fn read_attachment(&self, name: &str) -> ForgeResult<Option<Vec<u8>>> {
+        match self.attachments.iter().find(|attachment| attachment.name == name) {
+            Some(attachment) => self.forge.read_attachment(attachment).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Chooses the thread that a number means to this run.

@@ -107,6 +107,15 @@ pub enum CommentKind {
     },
 }
 
+/// Issue that has to be closed before another one, as the forge itself knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocker {
+    pub number: u64,
+    /// Its repository with the owner, if it is another one.
+    pub repository: Option<String>,
+    pub is_open: bool,
+}
+
 /// Change of an issue that an account made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueEvent {

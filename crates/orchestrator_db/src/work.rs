@@ -1,6 +1,6 @@
 //! Work items of the orchestrator, and the events of each.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::forge_state::IssueKey;
@@ -32,10 +32,54 @@ pub struct WorkItem {
     pub attempts: u32,
     /// Reason for the state, for people.
     pub reason: String,
+    /// Condition that it waits for, besides a time.
+    pub waits_for: Option<WorkHold>,
+    pub order: WorkOrder,
+    /// Time from which it waits for a slot.
+    pub queued_at: Timestamp,
     /// Time at which it was queued first.
     pub created_at: Timestamp,
     /// Time of its last step.
     pub updated_at: Timestamp,
+}
+
+impl WorkItem {
+    /// Place in the queue: a priority moves an item by minutes, so nothing is overtaken for ever.
+    pub(crate) fn rank(&self) -> Timestamp {
+        let minutes = SignedDuration::from_mins(self.order.priority_mins);
+        self.queued_at.checked_sub(minutes).unwrap_or(self.queued_at)
+    }
+}
+
+/// Order that the labels and the text of an issue ask for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkOrder {
+    /// Minutes by which it counts as waiting longer than it does.
+    pub priority_mins: i64,
+    /// Issues of its repository that it comes after.
+    pub after: Vec<u64>,
+}
+
+/// Condition that a waiting work item waits for, besides a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkHold {
+    /// A budget has no room for its run.
+    Budget,
+    /// Issues that it comes after are open, or cannot be waited for.
+    Issues,
+}
+
+impl WorkHold {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Issues => "issues",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        [Self::Budget, Self::Issues].into_iter().find(|hold| hold.name() == word)
+    }
 }
 
 /// Request of a work item's next run; the database has it as JSON.
@@ -99,6 +143,9 @@ pub struct WorkNote {
     pub trigger: Option<String>,
     pub not_before: Option<Timestamp>,
     pub attempts: Option<u32>,
+    /// Condition of a step that waits or calls a person; a step without one waits for its time alone.
+    pub waits_for: Option<WorkHold>,
+    pub order: Option<WorkOrder>,
 }
 
 impl WorkNote {

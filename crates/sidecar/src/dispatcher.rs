@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::attachment::{list_attachments, show_attachment};
 use crate::call::{DoneStatus, ForgeCall, ForgeMethod};
 use crate::call_log::{CallLog, CallLogError, CallOutcome, CallRecord};
 use crate::queue::DoneQueue;
@@ -199,6 +200,12 @@ impl Dispatcher {
                 let read = self.forge.read_comments(number.get(), kind.map(Into::into)).await;
                 self.after_read(name, number, &format!("comments on #{number}"), read)
             }
+            ForgeCall::ListAttachments {} => {
+                let listed = Ok(list_attachments(self.forge.attachments()));
+                let texts = ("listed the attachments".to_owned(), String::new());
+                self.conclude(name, "", texts, listed)
+            }
+            ForgeCall::ReadAttachment { name: file } => self.read_attachment(name, &file).await,
             ForgeCall::PostComment { number, kind, body, reply_to: Some(remark), resolve } => {
                 let thread = self.forge.choose_thread(number.get(), kind.map(Into::into));
                 let what = format!("answer remark {remark} on");
@@ -226,6 +233,27 @@ impl Dispatcher {
                 self.after_update(name, thread, done)
             }
             ForgeCall::SignalDone { status, summary } => self.signal_done(status, &summary),
+        }
+    }
+
+    async fn read_attachment(&self, method: &str, file: &str) -> Result<Value, CallError> {
+        let shown = show_name(file);
+        let refuse = |why: String| {
+            let error = CallError::new(CallErrorKind::Refused, why.clone());
+            self.refuse(method, format!("refused attachment {shown}: {why}"), error)
+        };
+        let texts =
+            (format!("read attachment {shown}"), format!("could not read attachment {shown}"));
+        let bytes = match self.forge.read_attachment(file).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                return refuse("there is none of this name; see list_attachments".to_owned());
+            }
+            Err(error) => return self.conclude(method, &shown, texts, Err::<Value, _>(error)),
+        };
+        match show_attachment(file, &bytes) {
+            Some(found) => self.conclude(method, &shown, texts, Ok(found)),
+            None => refuse("only images, PDFs and texts are handed out".to_owned()),
         }
     }
 
@@ -347,7 +375,9 @@ impl Dispatcher {
         let cost = match call {
             ForgeCall::ReadIssue { .. }
             | ForgeCall::ReadPr { .. }
-            | ForgeCall::ReadComments { .. } => CallCost::Read,
+            | ForgeCall::ReadComments { .. }
+            | ForgeCall::ListAttachments {}
+            | ForgeCall::ReadAttachment { .. } => CallCost::Read,
             ForgeCall::PostComment { .. } | ForgeCall::UpdateDescription { .. } => CallCost::Write,
             ForgeCall::SignalDone { .. } => CallCost::Free,
         };
@@ -403,8 +433,8 @@ struct CallAim {
 
 impl CallAim {
     /// Names of all parameters.
-    const KNOWN: [&'static str; 7] =
-        ["number", "kind", "body", "status", "summary", "reply_to", "resolve"];
+    const KNOWN: [&'static str; 8] =
+        ["number", "kind", "body", "status", "summary", "reply_to", "resolve", "name"];
 
     fn of(params: &Value) -> Self {
         let number =

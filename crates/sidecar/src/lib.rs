@@ -1,10 +1,11 @@
-//! The forge as an agent in a box sees it: six methods on a Unix socket, and no token.
+//! The forge as an agent in a box sees it: a few methods on a Unix socket, and no token.
 //!
-//! The same six are offered twice, as JSON-RPC 2.0 (`POST /`) and as MCP tools (`/mcp`), and both go through one
+//! They are offered twice, as JSON-RPC 2.0 (`POST /`) and as MCP tools (`/mcp`), and both go through one
 //! [`Dispatcher`]: it checks, counts, calls the [`forge::ScopedForge`], and records every call, allowed or refused. The log
 //! belongs to the run, so it is passed in as a [`CallLog`].
 //!
 //! - `call` the methods and their parameters, strictly parsed
+//! - `attachment` files of the issue, as a call returns them
 //! - `dispatcher` performs a call
 //! - `call_log` the interface of the log
 //! - `queue` the signal that the work is done, for the waiting host
@@ -12,6 +13,7 @@
 //! - `server` the socket, with limits on everything
 //! - `rules` the budget of calls
 
+mod attachment;
 mod call;
 mod call_log;
 mod dispatcher;

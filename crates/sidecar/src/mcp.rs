@@ -1,4 +1,4 @@
-//! The six methods as MCP tools, for agents that call tools natively.
+//! The methods as MCP tools, for agents that call tools natively.
 //!
 //! No session is kept, so nothing grows however often an agent connects.
 
@@ -68,10 +68,7 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         let params = Value::Object(request.arguments.unwrap_or_default());
         match self.dispatcher.call(&request.name, params).await {
-            Ok(result) => {
-                let text = serde_json::to_string_pretty(&result).unwrap_or_default();
-                Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
-            }
+            Ok(result) => Ok(CallToolResult::success(content_of(result)).into()),
             Err(error) if error.kind == CallErrorKind::UnknownMethod => {
                 Err(ErrorData::invalid_params(error.message, None))
             }
@@ -79,6 +76,22 @@ impl ServerHandler for Tools {
             Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(error.message)]).into()),
         }
     }
+}
+
+/// Content of a result: an image is shown as one, everything else is JSON.
+fn content_of(mut result: Value) -> Vec<ContentBlock> {
+    let kind = result["media_type"].as_str().filter(|kind| kind.starts_with("image/"));
+    let image = kind.map(str::to_owned).and_then(|kind| match result["content_base64"].take() {
+        Value::String(data) => Some(ContentBlock::image(data, kind)),
+        _ => None,
+    });
+    if image.is_some()
+        && let Some(fields) = result.as_object_mut()
+    {
+        fields.remove("content_base64");
+    }
+    let text = serde_json::to_string_pretty(&result).unwrap_or_default();
+    [Some(ContentBlock::text(text)), image].into_iter().flatten().collect()
 }
 
 fn tool(method: ForgeMethod) -> Tool {

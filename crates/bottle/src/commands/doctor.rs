@@ -46,7 +46,9 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     })?;
     let mut findings = machine.findings();
     findings.extend(agents);
-    findings.extend(find_serve_file(args, &home).map(|path| check_serve_file(&path)));
+    if let Some(path) = find_serve_file(args, &home) {
+        findings.extend(check_serve_file(&path, &home));
+    }
     show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
     let alone = "ok   not found; the built-in scan runs alone".to_owned();
@@ -84,15 +86,35 @@ fn find_serve_file(args: &BottleDoctorArgs, home: &Home) -> Option<PathBuf> {
     args.config.clone().or_else(|| usual.into_iter().find(|path| path.is_file()))
 }
 
-fn check_serve_file(path: &Path) -> Finding {
-    let checked = ServeSettings::load(path)
-        .and_then(|settings| check_web(&settings).map(|()| settings.forges));
+fn check_serve_file(path: &Path, home: &Home) -> Vec<Finding> {
+    let checked =
+        ServeSettings::load(path).and_then(|settings| check_web(&settings).map(|()| settings));
     match checked {
-        Ok(forges) => {
-            let repos: usize = forges.iter().map(|forge| forge.repos.len()).sum();
+        Ok(settings) => {
+            let repos = settings.repos().len();
             let noun = if repos == 1 { "repository" } else { "repositories" };
-            Finding::good("serve", format!("{}: {repos} {noun}", path.display()))
+            let mut findings =
+                vec![Finding::good("serve", format!("{}: {repos} {noun}", path.display()))];
+            findings.extend(check_budgets(&settings, home));
+            findings
         }
-        Err(failure) => Finding::bad("serve", failure.to_string()),
+        Err(failure) => vec![Finding::bad("serve", failure.to_string())],
     }
+}
+
+/// Budgets in which an agent can never run. A manifest that cannot be read is reported elsewhere.
+fn check_budgets(settings: &ServeSettings, home: &Home) -> Vec<Finding> {
+    let (budget, repos) = (&settings.budget, settings.repos());
+    let mut findings = Vec::new();
+    for name in home.names(ManifestKind::Agents).unwrap_or_default() {
+        let Ok(manifest) = home.load_agent(&name) else { continue };
+        let never = budget.never_fitting(&repos, &name, &manifest.spend);
+        findings.extend(never.into_iter().map(|words| {
+            Finding::bad("budget", format!("{words}; raise it, or lower budget.run"))
+        }));
+        findings.extend(
+            budget.check_agent(&name, &manifest).err().map(|words| Finding::bad("budget", words)),
+        );
+    }
+    findings
 }

@@ -29,6 +29,7 @@ pub(crate) mod seal;
 pub(crate) mod show;
 pub(crate) mod sidecar;
 pub(crate) mod sidecar_main;
+pub(crate) mod spending;
 pub(crate) mod take_out;
 pub(crate) mod thread;
 pub(crate) mod verification;

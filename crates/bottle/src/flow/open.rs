@@ -1,12 +1,14 @@
 //! Opens a bottle, a new one or a frozen one, and runs one prompt in it. Everything is checked before anything is made.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{McpServer, Provider, SessionRequest, Transport};
 use engine::agent_plan::{AgentPlan, AgentTask};
 use engine::run::{Product, advance, create};
 use engine::terminal::TerminalPlan;
+use forge::Attachment;
 use guest::FORGE_PORT;
 use host::lock::FileLock;
 use model::exit::BottleExit;
@@ -26,6 +28,7 @@ use super::resolve::{ResolvedBottle, resolve_bottle};
 use super::run::BottleRun;
 use super::run_record::{BottlePins, BottleRunPart, BottleRunRecord, load_run};
 use super::sidecar::SidecarPlace;
+use super::spending::{NewRun, RunBudget};
 use super::thread::{
     Assignment, AssignmentHistory, check_target, delivered_texts, read_assignment,
 };
@@ -63,6 +66,8 @@ pub(crate) struct PromptRequest {
     pub(crate) check_round: u32,
     /// Report of the forge that causes it, with the commit that it is about.
     pub(crate) wake: Option<(WakeCause, String)>,
+    /// Budgets of the orchestrator.
+    pub(crate) budget: Option<Arc<RunBudget>>,
 }
 
 /// The orchestrator's claim on an issue.
@@ -102,13 +107,14 @@ pub(crate) struct NextRun {
     pub(crate) claim: Option<RunClaim>,
     /// A user at a terminal decides what is next.
     pub(crate) at_terminal: bool,
+    pub(crate) budget: Option<Arc<RunBudget>>,
 }
 
 impl NextRun {
     fn of(request: &PromptRequest) -> Self {
-        let PromptRequest { backend, claim, terminal, .. } = request;
-        let (backend, claim) = (backend.clone(), claim.clone());
-        Self { backend, claim, at_terminal: terminal.is_some() }
+        let PromptRequest { backend, claim, terminal, budget, .. } = request;
+        let (backend, claim, budget) = (backend.clone(), claim.clone(), budget.clone());
+        Self { backend, claim, at_terminal: terminal.is_some(), budget }
     }
 }
 
@@ -135,6 +141,7 @@ pub(crate) async fn repair(
             claim: next.claim.clone(),
             check_round: meta.check_round + 1,
             wake: None,
+            budget: next.budget.clone(),
         };
         status = Box::pin(resume_once(context, slug, request, access.clone())).await?;
     }
@@ -148,7 +155,10 @@ async fn start_once(
 ) -> Result<(String, u8), Failure> {
     let RunContext { ui, home, .. } = context;
     let StartRequest { agent, bottles, label, repo, base, run, text } = request;
-    let manifest = home.load_agent(&agent)?;
+    let mut manifest = home.load_agent(&agent)?;
+    if let Some(budget) = &run.budget {
+        budget.cap(&agent, &mut manifest)?;
+    }
     let assignment = match &access {
         Some(access) => {
             let delivered = delivered_texts(&open_store(home)?, &issue_key(&access.env))?;
@@ -249,7 +259,12 @@ async fn resume_once(
         ));
     }
     let mut manifest = home.load_agent(&record.agent)?;
-    manifest.model = record.model.clone().or(manifest.model);
+    if let Some(model) = record.model.clone() {
+        manifest.use_model(model);
+    }
+    if let Some(budget) = &request.budget {
+        budget.cap(&record.agent, &mut manifest)?;
+    }
     let backend = request.backend.clone().unwrap_or_else(|| record.backend.to_string());
     let resolved = resolve_bottle(home, manifest, &record.bottles, Some(&backend)).await?;
     let parent = match bottle.last_run(&record)? {
@@ -308,6 +323,7 @@ impl RunBuilder<'_> {
         };
         let project = ProjectName::from_folder(self.bottle.slug().as_str());
         let dir = RunDir::create(&self.bottle.runs(), &project, host::clock::now()).or_general()?;
+        self.reserve(&dir)?;
         let session = self.session();
         let prompt = self.prompt(&pins, session.is_some());
         let plan = self.plan(&dir, prompt.clone(), session.clone())?;
@@ -338,6 +354,24 @@ impl RunBuilder<'_> {
         outcome
     }
 
+    /// Reserves what the run may spend. A run that a budget refuses leaves nothing behind.
+    fn reserve(&self, dir: &RunDir) -> Result<(), Failure> {
+        let (Some(budget), Some(access)) = (&self.request.budget, &self.access) else {
+            return Ok(());
+        };
+        let run = NewRun {
+            slug: self.bottle.slug().as_str(),
+            id: dir.id(),
+            agent: &self.record.agent,
+            spend: &self.resolved.manifest.spend,
+        };
+        let reserved = budget.reserve(self.context.home, &issue_key(&access.env), &run);
+        if reserved.is_err() {
+            host::file::remove_tree_safely(dir.path()).or_general()?;
+        }
+        reserved
+    }
+
     /// True if this run writes a plan: only a forge has people who approve it.
     fn is_planning(&self) -> bool {
         self.access.is_some() && self.record.is_planning() && self.request.terminal.is_none()
@@ -362,6 +396,7 @@ impl RunBuilder<'_> {
             branch: pins.branch_is_new.then(|| BaseSource::Origin.name_of(&pins.branch)),
         };
         let forge = self.access.as_ref().zip(self.assignment.as_ref());
+        let attachments: Vec<String> = self.attachments().into_iter().map(|it| it.name).collect();
         let task = match self.is_planning() {
             true => plan_task(&self.request.prompt),
             false => self.request.prompt.clone(),
@@ -377,6 +412,7 @@ impl RunBuilder<'_> {
                 thread: &assignment.thread,
                 left_out: assignment.left_out,
                 text_changed: assignment.text_changed,
+                attachments: &attachments,
             }),
         })
     }
@@ -406,6 +442,11 @@ impl RunBuilder<'_> {
         Ok(plan)
     }
 
+    fn attachments(&self) -> Vec<Attachment> {
+        let forge = self.access.as_ref().zip(self.assignment.as_ref());
+        forge.map(|(access, it)| it.attachments(&access.env)).unwrap_or_default()
+    }
+
     /// Id of the delivery that triggered this run: from the orchestrator's claim, or else from the environment.
     fn delivery(&self) -> Option<String> {
         let variable = || host::env::var(DELIVERY_VARIABLE).filter(|id| !id.trim().is_empty());
@@ -428,6 +469,7 @@ impl RunBuilder<'_> {
             prompt_sha256: model::digest::sha256(prompt.as_bytes()),
             forge: self.access.as_ref().map(|access| access.env.clone()),
             delivery: self.delivery(),
+            attachments: self.attachments(),
             issue_title: self.assignment.as_ref().map(|it| it.text.title.clone()),
             pins,
             seal: None,

@@ -1,6 +1,7 @@
 //! Bot-bottle's part of a run's record: the raw material of its provenance.
 
 use engine::run::{ProductRecord, RunRecord};
+use forge::Attachment;
 use jiff::Timestamp;
 use model::id::{BranchName, RunId, Sha, Slug};
 use orchestrator_db::WakeCause;
@@ -45,6 +46,9 @@ pub(crate) struct BottleRunPart {
     pub(crate) resumes_session: bool,
     pub(crate) prompt_sha256: String,
     pub(crate) forge: Option<ForgeEnv>,
+    /// Files that its agent may read through the sidecar.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attachments: Vec<Attachment>,
     pub(crate) issue_title: Option<String>,
     /// The forge's delivery that triggered this run, where it is known.
     pub(crate) delivery: Option<String>,

@@ -28,6 +28,7 @@ use sidecar::{CallLimits, CallLog, CallLogError, CallOutcome, CallRecord, Dispat
 
 use super::access::open_forge;
 use super::bottle::agent_box;
+use super::run_record::load_run;
 use super::sidecar::SidecarPlace;
 use crate::exit::{Failure, OrExit, OrGeneral};
 use crate::rules::forge_env::{TOKEN_VARIABLE, parse_forge_env};
@@ -86,7 +87,9 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
     let redactor = Arc::new(Redactor::new([token.clone()]));
     let forge = open_forge(&env, &token, None).await?;
     let scope = Scope { issue: env.issue, pulls: BTreeSet::from_iter(env.pull) };
-    let scoped = Arc::new(ScopedForge::new(forge, scope, Arc::clone(&redactor)));
+    let attachments = load_run(dir)?.attachments.clone();
+    let scoped = ScopedForge::new(forge, scope, Arc::clone(&redactor));
+    let scoped = Arc::new(scoped.with_attachments(attachments));
     let log = open_log(dir, &redactor)?;
     let queue = DoneQueue::open(&place.queue, dir.id().as_str()).or_general()?;
     let limits = CallLimits::default();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use forge::{
-    Comment, CommentKind, DeliveredText, Forge, ForgeError, ForgeKind, Issue, IssueChange,
-    PullRequest, ReviewVerdict, Thread, text_digest,
+    Attachment, AttachmentScope, Comment, CommentKind, DeliveredText, Forge, ForgeError, ForgeKind,
+    Issue, IssueChange, PullRequest, ReviewVerdict, Thread, text_digest,
 };
 use model::escape::escape_line;
 use orchestrator_db::{IssueKey, IssueText, SqliteForgeStateStore};
@@ -13,6 +13,7 @@ use super::access::ForgeAccess;
 use super::bottle::Record;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::command::{CommentCommand, MemberCommand, is_fresh, parse_command};
+use crate::rules::forge_env::ForgeEnv;
 use crate::rules::issue_text::{ChosenText, TextFacts, choose_text, is_own_mark, text_mark};
 use crate::rules::plan_text::is_approval;
 use crate::rules::prompt::ThreadMessage;
@@ -47,6 +48,8 @@ pub(crate) struct Assignment {
     pub(crate) approvals: Vec<CommentCommand>,
     /// Texts of the agents' own account, by which an answer is found again.
     pub(crate) own_texts: Vec<String>,
+    /// Texts of members whose attachments the agent may read: that of the issue, and their comments.
+    approved_texts: Vec<String>,
     pub(crate) seen_comments: BTreeSet<String>,
 }
 
@@ -123,6 +126,7 @@ pub(crate) async fn read_assignment(
         commands: Vec::new(),
         approvals: Vec::new(),
         own_texts: Vec::new(),
+        approved_texts: vec![chosen.text.body.clone()],
         seen_comments: own.chain([text_mark(&now)]).collect(),
         text: chosen.text,
         issue,
@@ -161,6 +165,17 @@ async fn read_pull_comments(forge: &Forge, pull: &PullRequest) -> Result<Vec<Com
     Ok(comments)
 }
 
+/// Text of an issue that its agent would get.
+pub(crate) async fn approved_text(
+    access: &ForgeAccess,
+    forge: &Forge,
+    issue: &Issue,
+    history: &AssignmentHistory<'_>,
+) -> Result<IssueText, Failure> {
+    let mut authors = Authors::new(access, forge).await?;
+    Ok(choose_issue_text(issue, history, &mut authors).await?.text)
+}
+
 /// Chooses the text that the agent gets: texts of members count, later ones of others do not.
 async fn choose_issue_text(
     issue: &Issue,
@@ -196,6 +211,13 @@ impl Assignment {
         let commands = self.commands.iter().map(|command| command.author.as_str());
         let all: BTreeSet<&str> = messages.chain(commands).collect();
         all.into_iter().collect()
+    }
+
+    /// Attachments that members named, on their own forge.
+    pub(crate) fn attachments(&self, env: &ForgeEnv) -> Vec<Attachment> {
+        let full_name = format!("{}/{}", env.owner, env.repo);
+        let scope = AttachmentScope { kind: env.kind, web: &env.web, full_name: &full_name };
+        scope.find(self.approved_texts.iter().map(String::as_str))
     }
 
     /// Number of messages for the agent that it has not seen.
@@ -249,8 +271,10 @@ impl Assignment {
                 command: MemberCommand::Approve,
             });
         }
-        if role == AuthorRole::Bot {
-            self.own_texts.push(comment.body.clone());
+        match role {
+            AuthorRole::Bot => self.own_texts.push(comment.body.clone()),
+            AuthorRole::Trusted => self.approved_texts.push(comment.body.clone()),
+            AuthorRole::Outsider => {}
         }
         self.seen_comments.insert(mark);
         if role == AuthorRole::Outsider {

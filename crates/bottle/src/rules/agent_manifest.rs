@@ -2,6 +2,7 @@
 //! that would otherwise go unnoticed.
 
 use core::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use agent::{ModelUse, Provider, RequiredSetting};
@@ -125,6 +126,52 @@ pub(crate) struct SpendTable {
     pub(crate) input_price: Option<f64>,
     /// Dollars per million output tokens.
     pub(crate) output_price: Option<f64>,
+    /// Prices of other models that members may choose, by name or the start of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) prices: BTreeMap<String, PriceTable>,
+}
+
+impl SpendTable {
+    pub(crate) fn has_price(&self) -> bool {
+        self.input_price.is_some() && self.output_price.is_some()
+    }
+}
+
+/// Dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriceTable {
+    pub(crate) input: f64,
+    pub(crate) output: f64,
+}
+
+impl AgentManifest {
+    /// True if its agent talks to a model through the proxy, which counts what that costs.
+    pub(crate) fn uses_model(&self) -> bool {
+        let provider = Provider::parse(&self.provider);
+        match provider.map(Provider::model_use) {
+            Ok(ModelUse::Always) => true,
+            Ok(ModelUse::IfNamed) => self.model.is_some() || self.server.url.is_some(),
+            Ok(ModelUse::Never) | Err(_) => false,
+        }
+    }
+
+    /// Uses another model, with its price. A model without one counts as the dearest that is known.
+    pub(crate) fn use_model(&mut self, model: String) {
+        if self.model.as_ref() == Some(&model) {
+            return;
+        }
+        let spend = &mut self.spend;
+        let named = spend.prices.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+        let price = named.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price);
+        let known = spend.prices.values().map(|price| (price.input, price.output));
+        let dearest = known
+            .chain(spend.input_price.zip(spend.output_price))
+            .reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)));
+        let price = price.map(|price| (price.input, price.output)).or(dearest);
+        (spend.input_price, spend.output_price) = price.unzip();
+        self.model = Some(model);
+    }
 }
 
 /// Fault in a manifest; the caller names the file.
@@ -197,12 +244,12 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
         check_pattern(pattern).map_err(|error| fault("allow_paths", &error))?;
     }
     let spend = &manifest.spend;
-    let has_price = spend.input_price.is_some() && spend.output_price.is_some();
-    if spend.max_usd.is_some() && !has_price {
+    if spend.max_usd.is_some() && !spend.has_price() {
         return needs("spend.max_usd", "dollars are counted with input_price and output_price");
     }
-    let numbers = [spend.max_usd, spend.input_price, spend.output_price];
-    if numbers.into_iter().flatten().any(|number| !number.is_finite() || number < 0.0) {
+    let others = spend.prices.values().flat_map(|price| [Some(price.input), Some(price.output)]);
+    let numbers = [spend.max_usd, spend.input_price, spend.output_price].into_iter().chain(others);
+    if numbers.flatten().any(|number| !number.is_finite() || number < 0.0) {
         return needs("spend", "give amounts from 0");
     }
     manifest.policy()?;
@@ -255,6 +302,9 @@ silence_secs = 300
 
 [spend]
 # max_tokens = 2000000
+# input_price = 3.0         # dollars per million tokens
+# output_price = 15.0
+# prices = { "claude-haiku" = { input = 1.0, output = 5.0 } }   # of models that members choose with /model
 "#;
 
 /// The template with another provider and model.
@@ -313,6 +363,23 @@ mod tests {
         refuse("provider = \"pi\"\n[limits]\ntimeout_secs = 0", &["limits.timeout_secs"]);
         refuse("provider = \"pi\"\n[spend]\nmax_usd = 3.0", &["spend.max_usd", "input_price"]);
         refuse("provider = \"pi\"\n[server]\nkey_env = \"A\"\nkey_file = \"b\"", &["one of"]);
+    }
+
+    #[test]
+    fn another_model_has_its_own_price_or_the_dearest() {
+        let text = "provider = \"pi\"\nmodel = \"mid\"\n[spend]\nmax_usd = 1.0\ninput_price = 3.0\n\
+                    output_price = 15.0\nprices = { \"lar\" = { input = 2.0, output = 90.0 }, \
+                    \"large\" = { input = 5.0, output = 25.0 } }\n";
+        let price = |model: &str| {
+            let mut manifest = parse_agent(text).expect("it reads");
+            manifest.use_model(model.to_owned());
+            assert_eq!(manifest.model.as_deref(), Some(model));
+            (manifest.spend.input_price, manifest.spend.output_price)
+        };
+        assert_eq!(price("mid"), (Some(3.0), Some(15.0)));
+        assert_eq!(price("large-2"), (Some(5.0), Some(25.0)), "the longest name");
+        assert_eq!(price("other"), (Some(5.0), Some(90.0)), "each number of the dearest");
+        refuse(&text.replace("90.0", "-1.0"), &["spend"]);
     }
 
     #[test]

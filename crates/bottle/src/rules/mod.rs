@@ -3,6 +3,7 @@
 pub(crate) mod agent_manifest;
 pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
+pub(crate) mod budget;
 pub(crate) mod check_text;
 pub(crate) mod closed_run;
 pub(crate) mod code_owners;
@@ -14,6 +15,7 @@ pub(crate) mod issue_text;
 pub(crate) mod judge;
 pub(crate) mod leak;
 pub(crate) mod mount;
+pub(crate) mod order;
 pub(crate) mod plan_text;
 pub(crate) mod prompt;
 pub(crate) mod provenance;

@@ -11,7 +11,11 @@ use serde::Deserialize;
 use crate::exit::Failure;
 use crate::flow::home::Home;
 use crate::rules::agent_manifest::{ManifestFault, parse_toml};
+use crate::rules::budget::BudgetSettings;
 use crate::rules::forge_env::{DEFAULT_ORG, is_name, parse_web};
+
+/// Largest priority of a label, in steps of a day: four weeks.
+const PRIORITY_MAX: u64 = 28;
 
 /// The default file: all keys with their explanations.
 pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
@@ -37,6 +41,9 @@ pub(crate) struct ServeSettings {
     pub(crate) user_header: Option<String>,
     pub(crate) log: LogFormat,
     pub(crate) otlp_url: Option<String>,
+    /// Days by which an issue with the label counts as waiting longer.
+    pub(crate) priorities: BTreeMap<String, i64>,
+    pub(crate) budget: BudgetSettings,
     #[serde(rename = "forge")]
     pub(crate) forges: Vec<ForgeSettings>,
 }
@@ -94,6 +101,8 @@ impl Default for ServeSettings {
             user_header: None,
             log: LogFormat::Text,
             otlp_url: None,
+            priorities: [("priority:high".to_owned(), 1), ("priority:low".to_owned(), -1)].into(),
+            budget: BudgetSettings::default(),
             forges: Vec::new(),
         }
     }
@@ -109,6 +118,11 @@ impl ServeSettings {
             ))
         })?;
         Self::parse(&text).map_err(|fault| Failure::usage(format!("{}: {fault}", path.display())))
+    }
+
+    /// Full names of the served repositories.
+    pub(crate) fn repos(&self) -> Vec<&str> {
+        self.forges.iter().flat_map(|forge| &forge.repos).map(String::as_str).collect()
     }
 
     /// Keys whose new value a running server cannot take up.
@@ -152,6 +166,11 @@ impl ServeSettings {
                 "otlp_url needs a bot-bottle that was built with --features otlp".to_owned()
             );
         }
+        if let Some((label, _)) =
+            settings.priorities.iter().find(|(_, steps)| steps.unsigned_abs() > PRIORITY_MAX)
+        {
+            return Err(format!("priorities: '{label}' is more than {PRIORITY_MAX} steps"));
+        }
         let mut known = Vec::new();
         for forge in &settings.forges {
             forge.kind()?;
@@ -164,6 +183,7 @@ impl ServeSettings {
                 known.push(repo);
             }
         }
+        settings.budget.check(&settings.repos())?;
         Ok(settings)
     }
 }
@@ -235,6 +255,12 @@ mod tests {
         assert!(forge.token_file.is_some() && forge.secret_file.is_some());
         assert!(forge.bot_login.is_some() && !forge.triggers.is_empty());
         assert!(!forge.checkouts.is_empty());
+        let budget = &all.budget;
+        for table in [budget.run, budget.issue, budget.repository, budget.organisation, budget.host]
+        {
+            assert!(table.tokens.is_some() && table.usd.is_some());
+        }
+        assert!(!budget.repositories.is_empty() && !budget.organisations.is_empty());
     }
 
     #[track_caller]
@@ -251,6 +277,9 @@ mod tests {
             refuse("otlp_url = \"http://127.0.0.1:4318\"", "--features otlp");
         }
         refuse("listen = \"here\"", "listen");
+        refuse("priorities = { urgent = 99 }", "'urgent' is more than 28 steps");
+        refuse("[budget]\nhots = { tokens = 1 }", "hots");
+        refuse("[budget]\nhost = { tokens = 1 }", "budget.host.tokens needs budget.run.tokens");
         let forge = |kind: &str, url: &str, repos: &str| {
             format!("[[forge]]\nkind = \"{kind}\"\nurl = \"{url}\"\nrepos = [{repos}]\n")
         };

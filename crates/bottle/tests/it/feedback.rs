@@ -333,3 +333,31 @@ fn a_delivery_about_a_check_is_one_look_of_at_most_four_requests() {
     serving.wait("frozen");
     assert!(serving.last_prompt().contains("assert 1 == 2"), "{}", serving.last_prompt());
 }
+
+/// A comment on an issue with a pull request is looked at with at most four requests, on a kept connection.
+#[test]
+fn a_delivery_about_a_comment_is_one_look_of_at_most_four_requests() {
+    let Some(scene) = Scene::new() else { return };
+    scene.person.script(&format!("{COMMIT}{DONE}"));
+    let more = "sweep_secs = 3600\nstatus_comment = false\nmax_wakeups = 0\n";
+    let serving = Serving::start(scene, more);
+    serving.label();
+    serving.wait("frozen");
+    let (forge, issue) = (&serving.scene.forge, serving.scene.issue);
+    let look = || {
+        let (requests, connections) = (forge.requests().len(), forge.connections());
+        forge.add_comment(Room::Issue, issue, "carol", "Words of an outsider.");
+        assert_eq!(serving.tell("issue_comment_created", Room::Issue, issue), Some(202));
+        serving.wait_handled();
+        let list: Vec<String> = forge.requests()[requests..]
+            .iter()
+            .map(|request| format!("{} {}", request.method, request.path))
+            .collect();
+        (list, forge.connections() - connections)
+    };
+    // Who is a member is asked first, and then known for half a minute.
+    look();
+    let (requests, connections) = look();
+    assert!((1..=4).contains(&requests.len()), "{requests:#?}");
+    assert_eq!(connections, 0, "{requests:#?}");
+}

@@ -3,7 +3,9 @@
 
 mod abuse;
 mod agents;
+mod attachments;
 mod before_publishing;
+mod budget;
 mod chaos;
 mod checkout;
 mod chunks;
@@ -23,6 +25,7 @@ mod manifest;
 mod obedient;
 mod older_version;
 mod operation;
+mod order;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod outsider_words;

@@ -104,6 +104,8 @@ fn case_of(start: &BytesStart<'_>, suites: &[String]) -> TestCase {
     let name = match (name.as_str(), class.as_str()) {
         ("", _) => String::new(),
         (name, "") => test_name(name),
+        // CTest and jest-junit.
+        (name, class) if name == class => test_name(name),
         (name, class) => test_name(&format!("{class}::{name}")),
     };
     TestCase { name, outcome }
@@ -232,6 +234,15 @@ mod tests {
         );
     }
 
+    /// Output of CTest 3.25.
+    #[test]
+    fn ctest_is_read() {
+        check(
+            include_str!("samples/ctest.xml"),
+            &["passes Passed", "fails Failed", "off Skipped", "skips Skipped", "gone Skipped"],
+        );
+    }
+
     /// Output of go-junit-report 2.1.
     #[test]
     fn go_junit_report_is_read() {
@@ -274,7 +285,7 @@ mod tests {
         check(
             "<testsuites><testsuite name=\"adds\"><testcase classname=\"adds one\" name=\"adds one\"><error/></testcase>\
              <testsuite><testsuite name=\"deep\"><testcase name=\"by suite\"/></testsuite></testsuite></testsuite></testsuites>",
-            &["adds one::adds one Failed", "adds::deep::by suite Passed"],
+            &["adds one Failed", "adds::deep::by suite Passed"],
         );
     }
 

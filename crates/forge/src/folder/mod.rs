@@ -13,13 +13,15 @@ use host::clock;
 use host::git::UserRepo;
 use model::id::BranchName;
 
+use crate::attachment::Attachment;
 use crate::check_report::CheckReport;
 use crate::error::{ForgeError, ForgeResult, ServerMessage};
 use crate::http::RetryPolicy;
-use crate::provider::{CheckProvider, ForgeProvider, ReviewProvider};
+use crate::provider::{CheckProvider, ForgeProvider, IssueProvider, ReviewProvider};
 use crate::pull::{NewPull, PullEdit, PullRequest};
 use crate::thread::{
-    Account, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, Thread, ThreadState,
+    Account, Blocker, Comment, CommentKind, Issue, IssueChange, IssueEvent, Numbering, Thread,
+    ThreadState,
 };
 use crate::webhook::{NewWebhook, Webhook};
 use files::{CommentFile, ForgeFiles, PullFields, ThreadFile};
@@ -366,6 +368,18 @@ impl CheckProvider for FolderForge {
 }
 
 /// A folder has comments and no reviews.
+impl IssueProvider for FolderForge {
+    async fn blockers(&self, _number: u64) -> ForgeResult<Vec<Blocker>> {
+        Ok(Vec::new())
+    }
+
+    async fn attachment(&self, attachment: &Attachment) -> ForgeResult<Vec<u8>> {
+        let action = format!("read the attachment {}", attachment.name);
+        let reason = "a folder has no attachments".to_owned();
+        Err(ForgeError::Unreadable { host: self.host(), action, reason })
+    }
+}
+
 impl ReviewProvider for FolderForge {
     async fn make_reply(&self, pull: u64, _remark: &Comment, body: &str) -> ForgeResult<()> {
         self.make_comment(Thread::Pull(pull), body).await.map(drop)

@@ -134,7 +134,9 @@ impl CheckProvider for GithubLike {
                 let place = response.headers.get("location").and_then(|it| it.to_str().ok());
                 let place = place.filter(|it| it.starts_with("https://"));
                 match place {
-                    Some(url) => self.client.fetch_unsigned(url, &request.action).await.map(Some),
+                    Some(url) => {
+                        self.client.fetch_unsigned(url, &request.action, None).await.map(Some)
+                    }
                     None => Ok(None),
                 }
             }

@@ -6,11 +6,13 @@
 //!
 //! - `checks` statuses and check runs of commits
 //! - `flavour` the differences
+//! - `issue` the issues before an issue, and attachments
 //! - `review` answers to remarks, and what goes with a pull request beside its text
 //! - `wire` the bodies of responses
 
 mod checks;
 mod flavour;
+mod issue;
 mod review;
 mod wire;
 
@@ -42,6 +44,7 @@ pub(crate) use wire::read_any;
 pub struct GithubLike {
     flavour: Flavour,
     client: Client,
+    web: WebBase,
     api: WebBase,
     page: String,
     /// Address of GraphQL, on GitHub.
@@ -65,7 +68,7 @@ impl GithubLike {
         let page = web.url(&[owner, repo]);
         let graphql = flavour.graphql(&web, &api);
         let (owner, repo) = (owner.to_owned(), repo.to_owned());
-        Ok(Self { flavour, client, api, page, graphql, owner, repo })
+        Ok(Self { flavour, client, web, api, page, graphql, owner, repo })
     }
 
     pub(crate) fn kind(&self) -> ForgeKind {

@@ -3,9 +3,11 @@
 //! A project is one segment of every path, however many groups it lies in. Issues and merge requests are
 //! numbered separately. Comments are notes, and the system's own notes are among them.
 //!
+//! - `issue` the issues before an issue, and attachments
 //! - `review` answers to remarks, reactions, reviewers, and the jobs of pipelines
 //! - `wire` the bodies of responses
 
+mod issue;
 mod review;
 mod wire;
 

@@ -12,7 +12,7 @@ use super::pool::ConnectError;
 use super::{Client, HttpRequest, HttpResponse};
 
 /// Size limit of a response. A page of fifty pull requests with long texts is a few megabytes.
-const BODY_MAX: usize = 32 * 1024 * 1024;
+pub(super) const BODY_MAX: usize = 32 * 1024 * 1024;
 const AGENT: &str = concat!("bottleworks/", env!("CARGO_PKG_VERSION"));
 
 const SILENT: &str = "did not answer in time";
@@ -34,6 +34,7 @@ impl Client {
         &self,
         request: &HttpRequest,
     ) -> Result<HttpResponse, ExchangeError> {
+        let answer_max = request.answer_max;
         let mut request = self.render_request(request)?;
         let mut connected = capture_connection(&mut request);
         let mut sending = self.pool.client().request(request);
@@ -48,7 +49,7 @@ impl Client {
                 None => sending.await,
             };
             let (head, body) = response.map_err(|error| read_error(&error))?.into_parts();
-            match Limited::new(body, BODY_MAX).collect().await {
+            match Limited::new(body, answer_max).collect().await {
                 Ok(body) => Ok(HttpResponse {
                     status: head.status,
                     headers: head.headers,

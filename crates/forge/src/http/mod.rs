@@ -67,6 +67,8 @@ pub(crate) struct HttpRequest {
     /// Action for an error message, after "could not".
     pub(crate) action: String,
     pub(crate) repeat: Repeat,
+    /// Size limit of the response.
+    pub(crate) answer_max: usize,
 }
 
 /// Safety of sending a request again when the effect of the first is unknown.
@@ -179,8 +181,24 @@ impl Client {
         }
     }
 
+    /// Reads a file of this server, up to a size limit.
+    pub(crate) async fn fetch_file(
+        &self,
+        url: String,
+        action: &str,
+        max: usize,
+    ) -> ForgeResult<HttpResponse> {
+        let request = HttpRequest { answer_max: max, ..HttpRequest::get(url, action) };
+        self.send(&request).await
+    }
+
     /// Fetches an address on another server that the forge named, without the token.
-    pub(crate) async fn fetch_unsigned(&self, url: &str, action: &str) -> ForgeResult<Vec<u8>> {
+    pub(crate) async fn fetch_unsigned(
+        &self,
+        url: &str,
+        action: &str,
+        max: Option<usize>,
+    ) -> ForgeResult<Vec<u8>> {
         self.pool.prepare_tls().await?;
         let unsigned = Self {
             host: self.host.clone(),
@@ -190,7 +208,8 @@ impl Client {
             redactor: Redactor::new(None),
             retry: self.retry.clone(),
         };
-        let request = HttpRequest::get(url.to_owned(), action);
+        let usual = HttpRequest::get(url.to_owned(), action);
+        let request = HttpRequest { answer_max: max.unwrap_or(usual.answer_max), ..usual };
         Ok(unsigned.call(&request).await?.body.to_vec())
     }
 
@@ -239,7 +258,8 @@ impl HttpRequest {
         body: Option<Value>,
         action: impl Into<String>,
     ) -> Self {
-        Self { method, url, body, action: action.into(), repeat: Repeat::Harmless }
+        let (action, repeat) = (action.into(), Repeat::Harmless);
+        Self { method, url, body, action, repeat, answer_max: exchange::BODY_MAX }
     }
 }
 

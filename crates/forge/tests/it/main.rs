@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod attachments;
 mod behind_proxy;
 mod detect;
 mod forge_contract;

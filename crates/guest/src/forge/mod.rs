@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
+use base64ct::{Base64, Encoding};
 use serde_json::{Value, json};
 
 use crate::complain;
@@ -20,6 +21,8 @@ const USAGE: &str = "usage: forge [--socket PATH | --address HOST:PORT] COMMAND
   read-issue NUMBER                 print an issue
   read-pr NUMBER                    print a pull request
   comments NUMBER                   print a conversation, reviews included
+  attachments                       list the files of the assigned issue
+  attachment NAME                   print such a file as it is: forge attachment NAME > FILE
   comment NUMBER [TEXT]             comment on the assigned issue or its pull request
   reply NUMBER REMARK [--resolve] [TEXT]
                                     answer a remark of a review in its thread, and resolve that thread
@@ -48,7 +51,13 @@ pub(crate) fn run(args: &[OsString]) -> u8 {
         rest => (SidecarAddress::Socket(guest::forge_socket()), rest),
     };
     match read_call(rest, read_stdin) {
-        Some((method, params)) => report(talk::call(&way, method, &params)),
+        Some((method, params)) => {
+            let answer = talk::call(&way, method, &params);
+            match (method, answer) {
+                ("read_attachment", Ok(file)) => print_file(&file),
+                (_, answer) => report(answer),
+            }
+        }
         None => complain(USAGE, EXIT_USAGE),
     }
 }
@@ -66,6 +75,8 @@ fn read_call(
     Some(match words {
         ["read-issue", number] => ("read_issue", json!({ "number": plain_number(number)? })),
         ["read-pr", number] => ("read_pr", json!({ "number": plain_number(number)? })),
+        ["attachments"] => ("list_attachments", json!({})),
+        ["attachment", name] => ("read_attachment", json!({ "name": name })),
         ["comments", thread] => ("read_comments", read_thread(thread)?),
         [verb @ ("comment" | "describe"), thread, rest @ ..] => {
             let mut params = read_thread(thread)?;
@@ -117,6 +128,19 @@ fn report(answer: Result<Value, Failed>) -> u8 {
     }
 }
 
+/// Prints the bytes of an attachment and nothing else.
+fn print_file(file: &Value) -> u8 {
+    let bytes = match (&file["text"], &file["content_base64"]) {
+        (Value::String(text), _) => Some(text.clone().into_bytes()),
+        (_, Value::String(content)) => Base64::decode_vec(content).ok(),
+        _ => None,
+    };
+    match bytes {
+        Some(bytes) => u8::from(std::io::stdout().write_all(&bytes).is_err()),
+        None => complain("the answer has no file", EXIT_FAILED),
+    }
+}
+
 fn print(text: &str) -> u8 {
     u8::from(writeln!(std::io::stdout(), "{text}").is_err())
 }
@@ -138,6 +162,8 @@ mod tests {
         check(&["comments", "!3"], "read_comments", json!({ "number": 3, "kind": "pull_request" }));
         let comment = json!({ "number": 3, "body": "On it." });
         check(&["comment", "3", "On", "it."], "post_comment", comment);
+        check(&["attachments"], "list_attachments", json!({}));
+        check(&["attachment", "1-a.png"], "read_attachment", json!({ "name": "1-a.png" }));
         let reply = json!({ "number": 4, "reply_to": 9, "resolve": true, "body": "Renamed." });
         check(&["reply", "4", "9", "--resolve", "Renamed."], "post_comment", reply);
         let described = json!({ "number": 3, "kind": "issue", "body": "from stdin" });

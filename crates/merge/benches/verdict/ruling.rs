@@ -63,6 +63,7 @@ pub(crate) async fn rule(
     add_contract(&mut ruling, &judge_contract(&facts));
     let judged = judge_account(&account);
     ruling.refusals.extend(judged.upstream_dropped);
+    ruling.refusals.extend(judged.fork_dropped);
     let looks = judged.looks.into_iter();
     ruling.shown.extend(looks.map(|look| Shown { path: look.path, words: look.what }));
     add_tests(&mut ruling, test_names::observe(&changes).await?);

@@ -147,3 +147,28 @@ async fn a_lock_file_that_was_written_anew_is_not_missing() {
     let account = world.account(&account, &DropRules::default()).await;
     assert_eq!(judge_account(&account).upstream_dropped.len(), 1, "{account:?}");
 }
+
+/// Fork and upstream changed other lines of each file; the result lacks the fork's first change in the first files.
+async fn fork_drops(count: usize) -> Vec<String> {
+    let names: Vec<String> = (0..24).map(|n| format!("f{n}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), TEXT)).collect();
+    let world = World::new(&files);
+    let (first, both) = ("two of the fork", TEXT.replace("two", "two of the fork"));
+    let ours = both.replace("nine", "nine of the fork");
+    for name in &names {
+        world.write(FORK, name, &ours);
+    }
+    world.write(UPSTREAM, "new", "new\n");
+    let result = ours.replace(first, "two");
+    let dropped: Vec<_> =
+        names.iter().take(count).map(|name| (name.as_str(), Some(result.as_str()))).collect();
+    let account = world.account(&world.merged_by_hand(&dropped), &DropRules::default()).await;
+    judge_account(&account).fork_dropped
+}
+
+#[tokio::test]
+async fn many_changes_of_the_fork_that_git_could_merge_are_not_dropped_unseen() {
+    assert_eq!(fork_drops(8).await, Vec::<String>::new());
+    let reasons = fork_drops(24).await;
+    assert!(reasons.len() == 1 && reasons[0].starts_with("24 changes of the fork"), "{reasons:?}");
+}

@@ -13,7 +13,7 @@ pub enum WorkState {
     Running,
     /// It waits for people; its bottle is kept.
     Frozen,
-    /// It is retried at a known time: after a quota, a rate limit, or while a forge is down.
+    /// It continues by itself: after a quota, a rate limit, a forge that is down, a budget, or other issues.
     Waiting,
     /// It needs a person to continue.
     NeedsAttention,
@@ -107,7 +107,8 @@ pub fn next_work(from: WorkState, step: WorkStep) -> Result<WorkState, WrongWork
         WorkStep::Claim => (State::Claimed, matches!(from, State::Queued | State::Waiting)),
         WorkStep::Begin => (State::Running, from.is_held()),
         WorkStep::Freeze => (State::Frozen, from.is_held() || from == State::Frozen),
-        WorkStep::Wait => (State::Waiting, from.is_held() || from == State::Waiting),
+        // What nobody holds waits without a claim: for a budget, or for other issues.
+        WorkStep::Wait => (State::Waiting, !matches!(from, State::Frozen | State::Destroyed)),
         WorkStep::CallPerson => (State::NeedsAttention, from != State::Destroyed),
         // A running item is ended first.
         WorkStep::Destroy => (State::Destroyed, !from.is_held()),
@@ -172,12 +173,21 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_claimed_can_begin_freeze_or_wait() {
+    fn only_what_was_claimed_can_begin_or_freeze() {
         for state in [Queued, NeedsAttention, Destroyed] {
-            for step in [WorkStep::Begin, WorkStep::Freeze, WorkStep::Wait] {
+            for step in [WorkStep::Begin, WorkStep::Freeze] {
                 assert!(next_work(state, step).is_err(), "{state} {step}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_under_review_or_gone_does_not_wait() {
+        for state in [Frozen, Destroyed] {
+            assert!(next_work(state, WorkStep::Wait).is_err(), "{state}");
+        }
+        assert_eq!(next_work(Queued, WorkStep::Wait), Ok(Waiting), "for a budget");
+        assert_eq!(next_work(NeedsAttention, WorkStep::Wait), Ok(Waiting), "for other issues");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::error::DbError;
 
 /// Statements from each version to the next; the first creates version 1.
 pub(super) const MIGRATIONS: &[&str] =
-    &[FORGE_STATE, ORCHESTRATOR, RENAME_REQUEST, DELIVERIES_OF_ISSUE, STATUS_COMMENT];
+    &[FORGE_STATE, ORCHESTRATOR, RENAME_REQUEST, DELIVERIES_OF_ISSUE, STATUS_COMMENT, SPENDING];
 
 const FORGE_STATE: &str = "
     CREATE TABLE forge_state (
@@ -94,6 +94,35 @@ const STATUS_COMMENT: &str = "
         digest TEXT NOT NULL,
         PRIMARY KEY (owner, repo, issue_number)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Spending of runs; and of work its place in the queue, what it waits for besides a time, and the issues that it comes
+/// after, as JSON.
+const SPENDING: &str = "
+    CREATE TABLE spending (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        agent TEXT NOT NULL,
+        run TEXT UNIQUE,
+        day TEXT NOT NULL,
+        reserved_at TEXT NOT NULL,
+        reserved_tokens INTEGER,
+        reserved_micro_usd INTEGER,
+        settled_at TEXT,
+        tokens INTEGER,
+        micro_usd INTEGER,
+        CHECK (run IS NOT NULL OR settled_at IS NULL)
+    ) STRICT;
+    CREATE INDEX spending_of ON spending (owner, repo, issue_number);
+    CREATE INDEX spending_on ON spending (day);
+    CREATE UNIQUE INDEX spending_unstarted ON spending (owner, repo, issue_number) WHERE run IS NULL;
+    ALTER TABLE work ADD COLUMN queued_at TEXT NOT NULL DEFAULT '';
+    UPDATE work SET queued_at = updated_at;
+    ALTER TABLE work ADD COLUMN priority_mins INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE work ADD COLUMN waits_for TEXT CHECK (waits_for IN ('budget', 'issues'));
+    ALTER TABLE work ADD COLUMN after TEXT NOT NULL DEFAULT '[]';
 ";
 
 /// Refuses a newer schema before anything in the database changes.

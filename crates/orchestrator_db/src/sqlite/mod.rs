@@ -2,6 +2,7 @@
 
 mod inbox;
 mod migrate;
+mod spending;
 mod work;
 
 use std::fs::{DirBuilder, OpenOptions};

@@ -12,10 +12,12 @@ use super::{
 use crate::error::DbError;
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
-use crate::work::{StatusComment, WorkEvent, WorkItem, WorkNote, WorkRequest};
+use crate::spending::{RunReservation, WorkClaim};
+use crate::work::{StatusComment, WorkEvent, WorkHold, WorkItem, WorkNote, WorkOrder, WorkRequest};
 
 const COLUMNS: &str = "owner, repo, issue_number, state, request, trigger, title, slug, fence, claims, holder, \
-                       lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at";
+                       lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at, \
+                       waits_for, after, priority_mins, queued_at";
 
 /// The database's clock, in seconds. Leases use no other clock.
 const NOW: &str = "CAST(strftime('%s', 'now') AS INTEGER)";
@@ -30,7 +32,8 @@ impl SqliteForgeStateStore {
         Ok(self.read_works(OF_ISSUE, key_values(key))?.pop())
     }
 
-    /// Queues an issue that has no work item, or whose bottle is removed. Any other work item is returned unchanged.
+    /// Queues an issue that has no work item, or whose bottle is removed; with a condition it waits from the start. Any other
+    /// work item is returned unchanged.
     pub fn add_work(
         &self,
         key: &IssueKey,
@@ -41,21 +44,40 @@ impl SqliteForgeStateStore {
         let IssueKey { owner, repo, issue_number } = key;
         self.change("store work", |transaction| {
             let sql = "INSERT INTO work (owner, repo, issue_number, state, request, title, fence, claims, trigger, \
-                 attempts, reason, created_at, updated_at) \
-                 VALUES (?1, ?2, ?3, 'queued', ?4, ?5, 1, 0, ?8, 0, ?6, ?7, ?7) \
-                 ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = 'queued', \
+                 attempts, reason, created_at, updated_at, queued_at, waits_for, after, priority_mins) \
+                 VALUES (?1, ?2, ?3, ?9, ?4, ?5, 1, 0, ?8, 0, ?6, ?7, ?7, ?7, ?10, ?11, ?12) \
+                 ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = ?9, \
                  request = ?4, title = ?5, trigger = ?8, slug = NULL, fence = fence + 1, attempts = 0, \
-                 reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7 \
+                 reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7, queued_at = ?7, \
+                 waits_for = ?10, after = ?11, priority_mins = ?12 \
                  WHERE work.state = 'destroyed'";
             let now = host::clock::now().to_string();
             let request = serde_json::json!(request).to_string();
-            let WorkNote { reason, trigger, .. } = note;
-            let changed = transaction
-                .execute(sql, params![owner, repo, issue_number, request, title, reason, now, trigger])
-                .map_err(self.failed("queue work"))?;
+            let WorkNote { reason, trigger, waits_for, .. } = note;
+            let order = note.order.clone().unwrap_or_default();
+            let state = match waits_for {
+                Some(_) => WorkState::Waiting,
+                None => WorkState::Queued,
+            };
+            let values = params![
+                owner,
+                repo,
+                issue_number,
+                request,
+                title,
+                reason,
+                now,
+                trigger,
+                state.name(),
+                waits_for.map(WorkHold::name),
+                after_json(&order),
+                order.priority_mins,
+            ];
+            let changed =
+                transaction.execute(sql, values).map_err(self.failed("queue work"))?;
             match changed {
                 0 => Ok(()),
-                _ => self.record_event(transaction, key, WorkState::Queued, &note.reason),
+                _ => self.record_event(transaction, key, state, &note.reason),
             }
         })?;
         self.work(key)?.ok_or_else(|| DbError::Unknown { key: key.clone() })
@@ -85,10 +107,19 @@ impl SqliteForgeStateStore {
             let sql = format!(
                 "UPDATE work SET state = ?4, reason = ?5, slug = COALESCE(?6, slug), \
                  request = COALESCE(?7, request), trigger = COALESCE(?12, trigger), not_before = ?8, \
-                 attempts = COALESCE(?9, attempts), updated_at = ?10, \
+                 attempts = COALESCE(?9, attempts), updated_at = ?10, waits_for = ?13, \
+                 queued_at = CASE WHEN ?14 THEN ?10 ELSE queued_at END, \
                  holder = CASE WHEN ?11 THEN holder END, \
                  lease_until = CASE WHEN ?11 THEN lease_until END {OF_ISSUE}"
             );
+            let may_wait = matches!(next, WorkState::Waiting | WorkState::NeedsAttention);
+            let waits_for = note.waits_for.filter(|_| may_wait);
+            // A condition that is not met costs no place in the queue.
+            let is_queued_anew = next == WorkState::Queued
+                || (next == WorkState::Waiting && waits_for.is_none());
+            if from.is_held() && !next.is_held() {
+                self.release_unstarted(transaction, key)?;
+            }
             let values = params![
                 key.owner,
                 key.repo,
@@ -102,34 +133,88 @@ impl SqliteForgeStateStore {
                 host::clock::now().to_string(),
                 next.is_held(),
                 note.trigger,
+                waits_for.map(WorkHold::name),
+                is_queued_anew,
             ];
             transaction.execute(&sql, values).map_err(self.failed("take a step"))?;
+            if let Some(order) = &note.order {
+                self.write_order(transaction, key, order)?;
+            }
             self.record_event(transaction, key, next, &note.reason)?;
             Ok(next)
         })
     }
 
-    /// Claims the oldest item that is queued, or waiting and due. The claim is on disk before anything starts.
-    pub fn claim_work(&self, holder: &str, lease: Duration) -> Result<Option<WorkItem>, DbError> {
-        let key = self.change("store work", |transaction| {
-            let sql = "SELECT owner, repo, issue_number, state FROM work \
-                 WHERE state = 'queued' OR (state = 'waiting' AND not_before <= ?1) \
-                 ORDER BY updated_at, owner, repo, issue_number LIMIT 1";
+    /// Items that may be claimed, longest waiting first: queued ones, waiting ones that are due, and those that wait for a
+    /// budget, whose room is judged by the claim.
+    pub fn claimable_works(&self) -> Result<Vec<WorkItem>, DbError> {
+        let rest = "WHERE state = 'queued' OR (state = 'waiting' AND (waits_for = 'budget' \
+                    OR (waits_for IS NULL AND not_before <= ?1))) \
+                    ORDER BY queued_at, owner, repo, issue_number";
+        let mut works = self.read_works(rest, params![host::clock::now().to_string()])?;
+        works.sort_by_key(WorkItem::rank);
+        Ok(works)
+    }
+
+    /// Claims an item, with a reservation for the run that it starts. Both are on disk before anything starts, or neither.
+    pub fn claim_work(
+        &self,
+        work: &WorkItem,
+        holder: &str,
+        lease: Duration,
+        reservation: Option<&RunReservation>,
+    ) -> Result<WorkClaim, DbError> {
+        let key = &work.key;
+        let refused = self.change("store work", |transaction| {
+            let sql = format!("SELECT state, fence FROM work {OF_ISSUE}");
             let found = transaction
-                .query_row(sql, params![host::clock::now().to_string()], |row| {
-                    Ok((read_key(row, 0)?, parsed(row, 3, WorkState::parse)?))
+                .query_row(&sql, key_values(key), |row| {
+                    Ok((parsed(row, 0, WorkState::parse)?, row.get::<_, u64>(1)?))
                 })
                 .optional()
                 .map_err(self.failed("find work"))?;
-            let Some((key, from)) = found else { return Ok(None) };
-            let next = next_work(from, WorkStep::Claim)?;
-            let sql = format!("UPDATE work SET claims = claims + 1 {OF_ISSUE}");
-            transaction.execute(&sql, key_values(&key)).map_err(self.failed("claim work"))?;
-            self.hold(transaction, &key, next, holder, lease)?;
-            self.record_event(transaction, &key, next, "a slot is free")?;
-            Ok(Some(key))
+            if found != Some((work.state, work.fence)) {
+                return Ok(Some(WorkClaim::Gone));
+            }
+            let next = next_work(work.state, WorkStep::Claim)?;
+            if let Some(request) = reservation {
+                self.release_unstarted(transaction, key)?;
+                if let Some(refusal) = self.reserve(transaction, key, None, request)? {
+                    return Ok(Some(WorkClaim::Refused(refusal)));
+                }
+            }
+            let sql = format!("UPDATE work SET claims = claims + 1, waits_for = NULL {OF_ISSUE}");
+            transaction.execute(&sql, key_values(key)).map_err(self.failed("claim work"))?;
+            self.hold(transaction, key, next, holder, lease)?;
+            self.record_event(transaction, key, next, "a slot is free")?;
+            Ok(None)
         })?;
-        key.map(|key| self.work(&key)?.ok_or(DbError::Unknown { key })).transpose()
+        match refused {
+            Some(claim) => Ok(claim),
+            None => {
+                let claimed =
+                    self.work(key)?.ok_or_else(|| DbError::Unknown { key: key.clone() })?;
+                Ok(WorkClaim::Claimed(Box::new(claimed)))
+            }
+        }
+    }
+
+    /// Stores the order that the labels and the text of an issue ask for.
+    pub fn set_order(&self, key: &IssueKey, order: &WorkOrder) -> Result<(), DbError> {
+        self.change("store work", |transaction| self.write_order(transaction, key, order))
+    }
+
+    fn write_order(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &IssueKey,
+        order: &WorkOrder,
+    ) -> Result<(), DbError> {
+        let sql = format!("UPDATE work SET priority_mins = ?4, after = ?5 {OF_ISSUE}");
+        let IssueKey { owner, repo, issue_number } = key;
+        let values = params![owner, repo, issue_number, order.priority_mins, after_json(order)];
+        let written = transaction.execute(&sql, values);
+        written.map_err(self.failed("store the order of work")).map(drop)
     }
 
     /// Takes over the items of all other holders and raises their fences. The caller must know that those holders are gone.
@@ -265,6 +350,10 @@ impl SqliteForgeStateStore {
     }
 }
 
+fn after_json(order: &WorkOrder) -> String {
+    serde_json::json!(order.after).to_string()
+}
+
 /// In the order of [`COLUMNS`].
 fn read_row(row: &Row<'_>) -> rusqlite::Result<WorkItem> {
     let lease_until = row
@@ -287,5 +376,11 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<WorkItem> {
         reason: row.get(15)?,
         created_at: parsed(row, 16, parse_time)?,
         updated_at: parsed(row, 17, parse_time)?,
+        waits_for: parsed_option(row, 18, WorkHold::parse)?,
+        order: WorkOrder {
+            after: parsed(row, 19, |text| serde_json::from_str(text).ok())?,
+            priority_mins: row.get(20)?,
+        },
+        queued_at: parsed(row, 21, parse_time)?,
     })
 }

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, DbError, Delivery, DeliveryInsert, SqliteForgeStateStore, WorkItem, WorkNote,
-    WorkRequest, WorkState, WorkStep,
+    About, DbError, Delivery, DeliveryInsert, SqliteForgeStateStore, WorkClaim, WorkHold, WorkItem,
+    WorkNote, WorkOrder, WorkRequest, WorkState, WorkStep,
 };
 use tempfile::TempDir;
 
 use crate::conformance::key;
 
-const LEASE: Duration = Duration::from_secs(60);
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
-fn open(dir: &TempDir) -> SqliteForgeStateStore {
+pub(crate) fn open(dir: &TempDir) -> SqliteForgeStateStore {
     SqliteForgeStateStore::open(&dir.path().join("bot-bottle.db")).unwrap()
 }
 
-fn store() -> (TempDir, SqliteForgeStateStore) {
+pub(crate) fn store() -> (TempDir, SqliteForgeStateStore) {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
     (dir, store)
@@ -45,9 +45,22 @@ fn start() -> WorkRequest {
     }
 }
 
-fn add(store: &SqliteForgeStateStore, number: u64) -> WorkItem {
+pub(crate) fn add(store: &SqliteForgeStateStore, number: u64) -> WorkItem {
     let note = WorkNote { trigger: Some("d-1".to_owned()), ..WorkNote::because("labelled") };
     store.add_work(&key("acme", "widget", number), "Mend it", &start(), &note).unwrap()
+}
+
+/// Claims the first item in the queue.
+pub(crate) fn claim(store: &SqliteForgeStateStore, holder: &str) -> Option<WorkItem> {
+    claim_for(store, holder, LEASE)
+}
+
+fn claim_for(store: &SqliteForgeStateStore, holder: &str, lease: Duration) -> Option<WorkItem> {
+    let first = store.claimable_works().unwrap().into_iter().next()?;
+    match store.claim_work(&first, holder, lease, None).unwrap() {
+        WorkClaim::Claimed(work) => Some(*work),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn step(
@@ -104,20 +117,20 @@ fn work_is_claimed_in_the_order_in_which_it_was_queued() {
     let (_dir, store) = store();
     add(&store, 9);
     add(&store, 2);
-    let first = store.claim_work("me", LEASE).unwrap().unwrap();
+    let first = claim(&store, "me").unwrap();
     assert_eq!((first.key.issue_number, first.state), (9, WorkState::Claimed));
     assert_eq!((first.fence, first.holder.as_deref()), (2, Some("me")));
     assert!(first.lease_until.unwrap() > host::clock::now());
     assert_eq!((first.request, first.trigger.as_deref()), (start(), Some("d-1")));
-    assert_eq!(store.claim_work("me", LEASE).unwrap().unwrap().key.issue_number, 2);
-    assert_eq!(store.claim_work("me", LEASE).unwrap(), None);
+    assert_eq!(claim(&store, "me").unwrap().key.issue_number, 2);
+    assert_eq!(claim(&store, "me"), None);
 }
 
 #[test]
 fn an_issue_has_one_piece_of_work_at_a_time() {
     let (_dir, store) = store();
     add(&store, 3);
-    let claimed = store.claim_work("me", LEASE).unwrap().unwrap();
+    let claimed = claim(&store, "me").unwrap();
     assert_eq!(add(&store, 3), claimed, "it goes on as it was");
     step(&store, &claimed, WorkStep::Freeze).unwrap();
     assert_eq!(add(&store, 3).state, WorkState::Frozen);
@@ -134,7 +147,7 @@ fn an_issue_has_one_piece_of_work_at_a_time() {
 fn an_issue_whose_bottle_is_gone_can_be_queued_again() {
     let (_dir, store) = store();
     add(&store, 3);
-    let claimed = store.claim_work("me", LEASE).unwrap().unwrap();
+    let claimed = claim(&store, "me").unwrap();
     step(&store, &claimed, WorkStep::Freeze).unwrap();
     step(&store, &claimed, WorkStep::Destroy).unwrap();
     let again = add(&store, 3);
@@ -146,7 +159,7 @@ fn an_issue_whose_bottle_is_gone_can_be_queued_again() {
 fn who_lost_its_claim_is_fenced_off() {
     let (_dir, store) = store();
     add(&store, 3);
-    let mine = store.claim_work("first", LEASE).unwrap().unwrap();
+    let mine = claim(&store, "first").unwrap();
     step(&store, &mine, WorkStep::Begin).unwrap();
     let theirs = store.take_over_work("second", LEASE).unwrap().remove(0);
     assert_eq!((theirs.state, theirs.holder.as_deref()), (WorkState::Running, Some("second")));
@@ -162,24 +175,24 @@ fn who_lost_its_claim_is_fenced_off() {
 fn work_that_waits_is_claimed_when_it_is_due_and_not_before() {
     let (_dir, store) = store();
     add(&store, 3);
-    let work = store.claim_work("me", LEASE).unwrap().unwrap();
+    let work = claim(&store, "me").unwrap();
     let later = host::clock::now() + Duration::from_secs(3600);
     let note = WorkNote { not_before: Some(later), ..WorkNote::because("the quota is used up") };
     store.step_work(&work.key, work.fence, WorkStep::Wait, &note).unwrap();
-    assert_eq!(store.claim_work("me", LEASE).unwrap(), None);
+    assert_eq!(claim(&store, "me"), None);
     let waiting = store.work(&work.key).unwrap().unwrap();
     assert_eq!((waiting.holder, waiting.reason.as_str()), (None, "the quota is used up"));
     let past = host::clock::now() - Duration::from_secs(1);
     let note = WorkNote { not_before: Some(past), ..WorkNote::because("sooner") };
     store.step_work(&work.key, work.fence, WorkStep::Wait, &note).unwrap();
-    assert_eq!(store.claim_work("me", LEASE).unwrap().unwrap().not_before, None);
+    assert_eq!(claim(&store, "me").unwrap().not_before, None);
 }
 
 #[test]
 fn leases_are_renewed_by_their_holder_alone() {
     let (_dir, store) = store();
     add(&store, 3);
-    let work = store.claim_work("me", Duration::from_secs(1)).unwrap().unwrap();
+    let work = claim_for(&store, "me", Duration::from_secs(1)).unwrap();
     assert_eq!(store.renew_leases("somebody", LEASE).unwrap(), 0);
     assert_eq!(store.renew_leases("me", LEASE).unwrap(), 1);
     let renewed = store.work(&work.key).unwrap().unwrap();
@@ -191,7 +204,7 @@ fn leases_are_renewed_by_their_holder_alone() {
 fn every_step_is_an_event_with_its_reason() {
     let (_dir, store) = store();
     let work = add(&store, 3);
-    let claimed = store.claim_work("me", LEASE).unwrap().unwrap();
+    let claimed = claim(&store, "me").unwrap();
     let note = WorkNote { slug: Some("fix-3".to_owned()), ..WorkNote::because("it is there") };
     store.step_work(&work.key, claimed.fence, WorkStep::Begin, &note).unwrap();
     let events = store.work_events(&work.key).unwrap();
@@ -231,4 +244,84 @@ fn the_last_event_is_known_by_its_number() {
     add(&store, 3);
     let events = store.events_since(0, 10).unwrap();
     assert_eq!(Some(store.last_event().unwrap()), events.last().map(|event| event.seq));
+}
+
+#[test]
+fn a_priority_moves_an_item_by_minutes_and_overtakes_nobody_for_ever() {
+    let (dir, store) = store();
+    for number in [1, 2, 3] {
+        add(&store, number);
+    }
+    let order = || -> Vec<u64> {
+        store.claimable_works().unwrap().iter().map(|work| work.key.issue_number).collect()
+    };
+    assert_eq!(order(), [1, 2, 3]);
+    let set = |number, priority_mins, after: &[u64]| {
+        let order = WorkOrder { priority_mins, after: after.to_vec() };
+        store.set_order(&key("acme", "widget", number), &order).unwrap();
+    };
+    set(3, 60, &[]);
+    set(1, -60, &[12]);
+    assert_eq!(order(), [3, 2, 1]);
+    assert_eq!(store.work(&key("acme", "widget", 1)).unwrap().unwrap().order.after, [12]);
+    // Whoever has waited for longer than the priority is worth comes first.
+    let past = (host::clock::now() - Duration::from_secs(2 * 3600)).to_string();
+    let connection = rusqlite::Connection::open(dir.path().join("bot-bottle.db")).unwrap();
+    let sql = "UPDATE work SET queued_at = ?1 WHERE issue_number = 2";
+    connection.execute(sql, [past]).unwrap();
+    assert_eq!(order(), [2, 3, 1]);
+}
+
+#[test]
+fn what_waits_for_a_condition_keeps_its_place() {
+    let (_dir, store) = store();
+    let first = add(&store, 1);
+    add(&store, 2);
+    let hold = |waits_for| WorkNote { waits_for, ..WorkNote::because("so") };
+    let wait = |waits_for| {
+        store.step_work(&first.key, first.fence, WorkStep::Wait, &hold(waits_for)).unwrap();
+        store.claimable_works().unwrap()
+    };
+    let open = wait(Some(WorkHold::Budget));
+    assert_eq!((open[0].key.issue_number, open[0].waits_for), (1, Some(WorkHold::Budget)));
+    assert_eq!(open[0].queued_at, first.queued_at);
+    let open = wait(Some(WorkHold::Issues));
+    assert_eq!(open.len(), 1, "another issue is not judged by a claim");
+    let open = wait(None);
+    assert_eq!(open.len(), 1, "it waits for its time");
+    store.step_work(&first.key, first.fence, WorkStep::Queue, &WorkNote::because("on")).unwrap();
+    let open = store.claimable_works().unwrap();
+    assert_eq!((open[1].key.issue_number, open[1].waits_for), (1, None));
+}
+
+#[test]
+fn what_changed_since_it_was_read_is_not_claimed() {
+    let (_dir, store) = store();
+    let work = add(&store, 3);
+    claim(&store, "me").unwrap();
+    assert_eq!(store.claim_work(&work, "you", LEASE, None).unwrap(), WorkClaim::Gone);
+}
+
+#[test]
+fn an_issue_that_comes_after_another_waits_from_the_start() {
+    let (_dir, store) = store();
+    let order = WorkOrder { priority_mins: 5, after: vec![2] };
+    let note = WorkNote {
+        waits_for: Some(WorkHold::Issues),
+        order: Some(order.clone()),
+        ..WorkNote::because("it comes after #2")
+    };
+    let work = store.add_work(&key("acme", "widget", 1), "Then", &start(), &note).unwrap();
+    assert_eq!((work.state, work.waits_for), (WorkState::Waiting, Some(WorkHold::Issues)));
+    assert_eq!(work.order, order);
+    assert!(store.claimable_works().unwrap().is_empty());
+    let call = WorkNote { waits_for: Some(WorkHold::Issues), ..WorkNote::because("a circle") };
+    store.step_work(&work.key, work.fence, WorkStep::CallPerson, &call).unwrap();
+    let called = store.work(&work.key).unwrap().unwrap();
+    assert_eq!(
+        (called.state, called.waits_for),
+        (WorkState::NeedsAttention, Some(WorkHold::Issues))
+    );
+    store.step_work(&work.key, work.fence, WorkStep::Queue, &WorkNote::because("free")).unwrap();
+    assert_eq!(store.claimable_works().unwrap()[0].waits_for, None);
 }

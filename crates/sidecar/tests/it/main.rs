@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod abuse;
+mod attachments;
 mod done;
 mod mcp;
 mod protocol;

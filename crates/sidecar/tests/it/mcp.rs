@@ -1,4 +1,4 @@
-//! The six methods as MCP tools, called by the official client on the socket.
+//! The methods as MCP tools, called by the official client on the socket.
 
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
@@ -36,7 +36,7 @@ fn text(result: &CallToolResult) -> &str {
 }
 
 #[tokio::test]
-async fn the_tools_are_the_six_methods() {
+async fn the_tools_are_the_methods() {
     let world = World::new().await;
     let client = connect(&world).await;
     let tools = client.list_all_tools().await.unwrap();

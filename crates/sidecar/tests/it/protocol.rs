@@ -1,4 +1,4 @@
-//! The six methods over JSON-RPC, and the line that each leaves.
+//! The methods over JSON-RPC, and the line that each leaves.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

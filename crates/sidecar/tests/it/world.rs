@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forge::{Forge, ForgeAddress, ForgeOptions, RetryPolicy, Scope, ScopedForge};
+use forge::{Attachment, Forge, ForgeAddress, ForgeOptions, RetryPolicy, Scope, ScopedForge};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -62,9 +62,19 @@ impl<F: Flavour> World<F> {
 
     /// With pull requests that an earlier run has opened; the server does not have them yet.
     pub(crate) async fn owning(pulls: &[u64], limits: CallLimits) -> Self {
+        Self::build(pulls, Vec::new(), limits).await
+    }
+
+    /// With files that the run may read.
+    pub(crate) async fn with_attachments(files: Vec<Attachment>, limits: CallLimits) -> Self {
+        Self::build(&[], files, limits).await
+    }
+
+    async fn build(pulls: &[u64], files: Vec<Attachment>, limits: CallLimits) -> Self {
         let server = FakeForge::<F>::start();
         assert_eq!(server.add_issue("Do it", "What is wanted.", &[], &[]), 1);
-        let forge = Arc::new(open_scoped(&server, pulls).await);
+        let scoped = open_scoped(&server, pulls).await;
+        let forge = Arc::new(scoped.with_attachments(files));
         let (memory, dir) = (Arc::new(Memory::default()), tempfile::tempdir().unwrap());
         std::fs::create_dir(dir.path().join("queue")).unwrap();
         let queue = DoneQueue::open(&dir.path().join("queue"), "app_1").unwrap();

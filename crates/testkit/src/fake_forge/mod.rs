@@ -36,7 +36,8 @@ use page::PageStyle;
 pub use request::ForgeRequest;
 use request::decode;
 pub use world::{
-    FakeAnswer, FakeCheck, FakeComment, FakeHook, FakeIssue, FakePull, FakeReview, Room, World,
+    FakeAnswer, FakeCheck, FakeComment, FakeFile, FakeHook, FakeIssue, FakePull, FakeReview, Room,
+    World,
 };
 
 /// The token that a new server accepts.
@@ -292,6 +293,16 @@ impl<F: Flavour> FakeForge<F> {
         world.checks.push(FakeCheck { id, sha, name, state, log });
     }
 
+    /// Says that an issue comes after others.
+    pub fn set_blockers(&self, issue: u64, before: &[u64]) {
+        self.world().blockers.insert(issue, before.to_vec());
+    }
+
+    /// Keeps a file at this path below the installation.
+    pub fn add_file(&self, path: &str, file: FakeFile) {
+        self.world().files.insert(path.to_owned(), file);
+    }
+
     /// Gives the newest comment with this text a thumbs-up.
     ///
     /// # Panics
@@ -393,6 +404,10 @@ impl<F: Flavour> Serve for Stage<F> {
     fn serve(&self, request: &Request, connection: &mut Connection<'_>) -> io::Result<Performed> {
         let request = ForgeRequest::read(request);
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        if let Some(file) = self.file(&request) {
+            connection.send(&file)?;
+            return Ok(Performed::Answered);
+        }
         let answer = match self.next_mishap(&request.method) {
             None => self.answer(&request),
             Some(Mishap::Status { code, headers, body }) => FakeResponse { code, headers, body },
@@ -424,6 +439,29 @@ impl<F: Flavour> Stage<F> {
             Some(path) => F::answer(&mut world, path, request),
             None => FakeResponse::error(404, "nothing is installed here"),
         }
+    }
+
+    /// The response for a file; `None` if there is none at this path. Without the token there is nothing to see.
+    fn file(&self, request: &ForgeRequest) -> Option<Vec<u8>> {
+        let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = world.files.get(request.path.strip_prefix(&self.under)?)?;
+        let may_read = request.header("authorization").is_some_and(|it| it.ends_with(&world.token));
+        Some(match file {
+            FakeFile::Bytes(bytes) if may_read => {
+                let length = bytes.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\ncontent-length: {length}\r\n\r\n"
+                );
+                [head.as_bytes(), bytes.as_slice()].concat()
+            }
+            FakeFile::Elsewhere(to) if may_read => {
+                format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
+                    .into_bytes()
+            }
+            FakeFile::Bytes(_) | FakeFile::Elsewhere(_) => {
+                b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec()
+            }
+        })
     }
 
     fn next_mishap(&self, method: &str) -> Option<Mishap> {

@@ -147,6 +147,15 @@ pub struct FakeHook {
     pub events: Vec<String>,
 }
 
+/// A file of the server's, or a redirect in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FakeFile {
+    /// Its bytes, for whoever has the token.
+    Bytes(Vec<u8>),
+    /// The address of another server.
+    Elsewhere(String),
+}
+
 /// State of a fake server.
 #[derive(Debug)]
 pub struct World {
@@ -166,6 +175,10 @@ pub struct World {
     pub(crate) answers: Vec<FakeAnswer>,
     /// Reviews whose thread is resolved.
     pub(crate) resolved: BTreeSet<u64>,
+    /// Issues that the server says come before each issue.
+    pub(crate) blockers: BTreeMap<u64, Vec<u64>>,
+    /// Files by the path at which the server has them.
+    pub(crate) files: BTreeMap<String, FakeFile>,
     /// Accounts with a thumbs-up on each comment.
     pub(crate) thumbs: BTreeMap<u64, Vec<String>>,
     pub(crate) branches: BTreeMap<String, String>,
@@ -190,6 +203,8 @@ impl World {
             checks: Vec::new(),
             answers: Vec::new(),
             resolved: BTreeSet::new(),
+            blockers: BTreeMap::new(),
+            files: BTreeMap::new(),
             thumbs: BTreeMap::new(),
             branches: BTreeMap::new(),
             orgs: BTreeMap::new(),

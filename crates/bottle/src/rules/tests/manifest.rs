@@ -72,6 +72,7 @@ fn the_template_of_agents() {
             max_tokens: None,
             input_price: None,
             output_price: None,
+            prices: {},
         },
     }
     "#);
@@ -398,7 +399,7 @@ fn every_key_is_documented_and_no_other() {
         keys
     };
     let agent = "provider = \"pi\"\nallow_paths = [\"x\"]\ncheck = \"true\"\ncheck_timeout_secs = 1\ncheck_rounds = 1\n\
-                 plan = true\npull_labels = [\"x\"]";
+                 plan = true\npull_labels = [\"x\"]\n[spend.prices.MODEL]\ninput = 1.0\noutput = 1.0";
     let agent = parse_agent(agent).expect("good");
     let agent = serde_json::to_value(agent).expect("JSON");
     assert_eq!(documented("| key of an agent | meaning |"), sorted(keys_of(&agent)));

@@ -1,5 +1,6 @@
 //! Tables over the rules: every combination of what they decide from, and whole texts of what they write.
 
+mod budget;
 mod closed_run;
 mod decide;
 mod forge_env;

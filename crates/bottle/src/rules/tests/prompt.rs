@@ -30,7 +30,7 @@ fn changes(base: bool, branch: bool) -> BranchChanges {
 }
 
 fn forge(thread: &[ThreadMessage], pull: Option<u64>, left_out: usize) -> Option<ForgePart<'_>> {
-    Some(ForgePart { issue: 3, pull, thread, left_out, text_changed: false })
+    Some(ForgePart { issue: 3, pull, thread, left_out, text_changed: false, attachments: &[] })
 }
 
 #[test]

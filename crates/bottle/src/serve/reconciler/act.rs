@@ -9,6 +9,7 @@ use orchestrator_db::{
 
 use super::Reconciler;
 use super::observe::{ChecksSeen, IssueObservation, find_bottle};
+use super::order::hold_note;
 use super::queue::{Finished, PendingIssue, TaskResult};
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
@@ -18,6 +19,7 @@ use crate::flow::run_record::load_run;
 use crate::rules::command::CommentCommand;
 use crate::rules::decide::{Action, decide};
 use crate::rules::judge::Verdict;
+use crate::rules::order::Turn;
 use crate::rules::plan_text::APPROVED_PROMPT;
 use crate::serve::vitals::VitalCounter;
 use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE};
@@ -121,7 +123,13 @@ impl Reconciler {
             vitals.note_repository(&format!("{}/{}", key.owner, key.repo), Err(failure));
         }
         let checks = observed.as_ref().ok().map(|observed| observed.checks.clone());
-        match observed.and_then(|observed| self.act(&key, &observed, &entry)) {
+        let reconciled = observed.and_then(|observed| {
+            if !observed.state.is_open {
+                self.enqueue_followers(&key)?;
+            }
+            self.act(&key, &observed, &entry)
+        });
+        match reconciled {
             Ok(Reconciled::Done) => {
                 self.note_checks(&key, checks, &entry);
                 self.mark_handled(&entry.deliveries)
@@ -174,8 +182,15 @@ impl Reconciler {
                 let reason = format!("assigned, and labelled for '{agent}'");
                 let text = Some(observed.text.clone());
                 let request = WorkRequest::Start { agent, bottles, text };
-                let note = WorkNote { trigger, ..WorkNote::because(reason) };
-                store.add_work(key, &observed.text.title, &request, &note).or_general()?;
+                let note = match observed.turn.as_ref().map(|seen| &seen.turn) {
+                    Some(turn @ (Turn::Wait(words) | Turn::Ask(words))) => hold_note(turn, words),
+                    Some(Turn::Free) | None => WorkNote::because(reason),
+                };
+                let order = Some(self.order_of(observed));
+                let note = WorkNote { trigger, order, ..note };
+                let title = &observed.text.title;
+                let work = store.add_work(key, title, &request, &note).or_general()?;
+                self.keep_order(&work, observed)?;
             }
             (Action::Resume { reason }, Some(work)) => {
                 let request = Some(WorkRequest::Resume { prompt: None });
@@ -205,7 +220,8 @@ impl Reconciler {
                 store.step_work(key, work.fence, WorkStep::Destroy, &note).or_general()?;
             }
             (Action::Forget, Some(_)) => store.forget_work(key).or_general()?,
-            (Action::Nothing, _) | (_, None) => {}
+            (Action::Nothing, Some(work)) => self.keep_order(work, observed)?,
+            (_, None) => {}
         }
         Ok(Reconciled::Done)
     }

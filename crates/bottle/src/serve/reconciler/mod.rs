@@ -4,13 +4,17 @@
 //! - `queue` which issues are due
 //! - `observe` what the forge, the database and the bottle say about one of them
 //! - `rules::decide` what to do about it, from these facts alone
+//! - `order` whether it is the turn of one of them
 //! - `act` carries that out, and the actions of users
+//! - `claim` gives free slots to issues, in the order of the queue and within the budgets
 //! - `worker` runs or removes one bottle
 //! - `record` writes down how a worker ended
 //! - `status` says on each issue how far its work is
 
 mod act;
+mod claim;
 mod observe;
+mod order;
 mod queue;
 mod record;
 mod status;
@@ -21,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::signal::Cancel;
+use jiff::civil::Date;
 use orchestrator_db::{
     BottleState, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkState, WorkStep,
 };
@@ -61,6 +66,10 @@ pub(crate) struct Reconciler {
     unrecorded: Vec<JobResult>,
     /// Newest commits whose checks have all passed, by issue: a sweep does not read them again.
     green: BTreeMap<IssueKey, String>,
+    /// True if a budget may have room that it had not.
+    budget_changed: bool,
+    /// Day of the last claims.
+    day: Date,
 }
 
 impl Reconciler {
@@ -79,6 +88,8 @@ impl Reconciler {
             result_sender,
             unrecorded: Vec::new(),
             green: BTreeMap::new(),
+            budget_changed: true,
+            day: Date::MIN,
         }
     }
 
@@ -105,6 +116,7 @@ impl Reconciler {
                 }
                 () = service.reloaded.notified() => {
                     let settings = self.service.settings();
+                    self.budget_changed = true;
                     // The first tick of a new ticker comes at once.
                     sweep = ticker(settings.sweep_secs);
                     renew = ticker(settings.lease_secs.div_ceil(3));
@@ -170,17 +182,6 @@ impl Reconciler {
         self.service.store.renew_leases(&self.holder, self.lease()).or_general().map(drop)
     }
 
-    /// Claims items while a slot is free. The claim is on disk before anything starts.
-    fn claim(&mut self) -> Result<(), Failure> {
-        while self.busy.len() < self.service.settings().max_bottles {
-            let claimed = self.service.store.claim_work(&self.holder, self.lease()).or_general()?;
-            let Some(work) = claimed else { return Ok(()) };
-            host::failpoint::hit("claimed");
-            self.start_job(Job::Run(Box::new(work)));
-        }
-        Ok(())
-    }
-
     fn start_job(&mut self, job: Job) {
         let work = job.work();
         self.busy.insert(work.key.clone(), work.clone());
@@ -231,6 +232,7 @@ impl Reconciler {
                 self.queue.enqueue(&work.key, None);
             }
         }
+        self.settle_rest()?;
         sign_statements(&Ui::log("statements"), &self.service.home);
         // A command in a comment is known by its delivery for longer than it is fresh.
         let days = u64::from(self.service.settings().delivery_days.max(2));

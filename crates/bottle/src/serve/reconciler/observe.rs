@@ -8,6 +8,7 @@ use orchestrator_db::{
     BottleState, ForgeStateStore, IssueKey, IssueText, WakeCause, WorkItem, WorkState,
 };
 
+use super::order::{TurnSeen, observe_turn};
 use super::queue::ObservedPart;
 use super::status::render_work;
 use crate::exit::{Failure, OrGeneral};
@@ -32,6 +33,9 @@ pub(super) struct IssueObservation {
     /// Commands of members that change something.
     pub(super) commands: Vec<CommentCommand>,
     pub(super) checks: ChecksSeen,
+    pub(super) labels: Vec<String>,
+    /// Its turn, if it is for an agent and has no bottle.
+    pub(super) turn: Option<TurnSeen>,
 }
 
 /// Checks of a pull request, as far as one observation saw them.
@@ -83,18 +87,15 @@ pub(super) async fn observe_issue(
             let history = AssignmentHistory::of(record, delivered);
             observe_bottle(service, &access, work, record, history).await
         }
-        _ => observe_waiting(&access, work.is_none()).await.map(|(state, text)| Observed {
-            state,
-            text,
-            ..Observed::default()
-        }),
+        _ => observe_waiting(service, &access, work.as_ref()).await,
     };
-    let Observed { mut state, text, commands, mut checks } = found(observed)?.unwrap_or_default();
+    let Observed { mut state, text, commands, mut checks, labels, turn } =
+        found(observed)?.unwrap_or_default();
     state.work = facts;
     if work.as_ref().is_none_or(|work| work.state != WorkState::Frozen) {
         checks = ChecksSeen::NotRead;
     }
-    Ok(IssueObservation { state, text, work, bottle, commands, checks })
+    Ok(IssueObservation { state, text, work, bottle, commands, checks, labels, turn })
 }
 
 /// Part of an observation that comes from the forge.
@@ -104,6 +105,8 @@ struct Observed {
     text: IssueText,
     commands: Vec<CommentCommand>,
     checks: ChecksSeen,
+    labels: Vec<String>,
+    turn: Option<TurnSeen>,
 }
 
 /// Observes the checks of a bottle's pull request, and whether the issue is still for an agent.
@@ -141,7 +144,7 @@ async fn observe_checks(
         wake,
     };
     let text = IssueText { title: issue.title, body: issue.body };
-    Ok(Observed { state, text, commands: Vec::new(), checks })
+    Ok(Observed { state, text, checks, labels: issue.labels, ..Observed::default() })
 }
 
 fn pull_state(pull: &PullRequest) -> PullState {
@@ -221,7 +224,8 @@ async fn observe_bottle(
         work: None,
         wake,
     };
-    Ok(Observed { state, text: read.text, commands, checks })
+    let labels = read.issue.labels;
+    Ok(Observed { state, text: read.text, commands, checks, labels, turn: None })
 }
 
 /// True if the bottle's plan waits for an approval.
@@ -254,9 +258,11 @@ async fn answer_command(
 /// Observes an issue without a bottle: its comments do not matter, and most issues never get one. A new one must have been
 /// given to its agent by a member.
 async fn observe_waiting(
+    service: &Service,
     access: &ForgeAccess,
-    is_new: bool,
-) -> Result<(IssueState, IssueText), Failure> {
+    work: Option<&WorkItem>,
+) -> Result<Observed, Failure> {
+    let is_new = work.is_none();
     let begun = host::clock::monotonic();
     let forge = access.open().await?;
     let issue = forge.read_issue(access.env.issue).await.or_general()?;
@@ -279,6 +285,11 @@ async fn observe_waiting(
         tracing::warn!(issue = issue.number, actor, org, why);
         has_member = false;
     }
+    let waits = work.is_none_or(|work| !work.state.is_held() && work.slug.is_none());
+    let turn = match is_open && has_member && waits && !labels.agents.is_empty() {
+        true => Some(observe_turn(service, access, &forge, &issue, work).await?),
+        false => None,
+    };
     let state = IssueState {
         is_open,
         agents: labels.agents,
@@ -286,7 +297,8 @@ async fn observe_waiting(
         has_member,
         ..IssueState::default()
     };
-    Ok((state, IssueText { title: issue.title, body: issue.body }))
+    let text = IssueText { title: issue.title, body: issue.body };
+    Ok(Observed { state, text, labels: issue.labels, turn, ..Observed::default() })
 }
 
 /// Returns whether an issue for an agent is assigned to a member; without a label for an agent it does not matter.

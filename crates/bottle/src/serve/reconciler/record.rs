@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forge::ForgeError;
 use jiff::Timestamp;
-use orchestrator_db::{DbError, WorkItem, WorkNote, WorkRequest, WorkStep};
+use orchestrator_db::{DbError, WorkHold, WorkItem, WorkNote, WorkRequest, WorkStep};
 
 use super::worker::{JobOutcome, JobResult};
 use super::{Reconciler, pause_after};
@@ -47,6 +47,8 @@ impl Reconciler {
         }
         host::failpoint::hit("recorded");
         self.busy.remove(key);
+        // What it reserved and did not spend may be enough for another run.
+        self.budget_changed = true;
         self.queue.enqueue(key, None);
         Ok(())
     }
@@ -90,6 +92,14 @@ fn step_after(
             (WorkStep::Wait, WorkNote { not_before, ..note })
         }
         JobOutcome::Failed(failure) => (WorkStep::CallPerson, note(&failure.to_string())),
+        JobOutcome::OverBudget(reason) => (
+            WorkStep::Wait,
+            WorkNote {
+                not_before: reason.opens,
+                waits_for: Some(WorkHold::Budget),
+                ..note(&reason.text)
+            },
+        ),
         JobOutcome::Destroyed => (WorkStep::Destroy, note("its bottle is removed")),
         JobOutcome::NotDestroyed(failure) => {
             (WorkStep::CallPerson, note(&format!("its bottle was kept: {failure}")))
@@ -117,6 +127,7 @@ mod tests {
     use run_store::StoreError;
 
     use super::*;
+    use crate::rules::budget::BudgetReason;
 
     fn work(attempts: u32) -> WorkItem {
         let now = host::clock::now();
@@ -139,6 +150,9 @@ mod tests {
             destroy_at: None,
             attempts,
             reason: String::new(),
+            waits_for: None,
+            order: orchestrator_db::WorkOrder::default(),
+            queued_at: now,
             created_at: now,
             updated_at: now,
         }
@@ -187,6 +201,19 @@ mod tests {
             assert_eq!((step, note.attempts), (WorkStep::Wait, None));
             assert!(note.not_before.is_some_and(|at| at > host::clock::now()));
         }
+    }
+
+    #[test]
+    fn a_run_without_room_in_a_budget_waits_and_calls_no_person() {
+        let reason = BudgetReason {
+            head: String::new(),
+            text: "spent".to_owned(),
+            opens: Some(host::clock::now()),
+            may_fit_soon: false,
+        };
+        let (step, note) = step(PASSING_TRIES, &JobOutcome::OverBudget(reason.clone()));
+        assert_eq!((step, note.waits_for), (WorkStep::Wait, Some(WorkHold::Budget)));
+        assert_eq!((note.not_before, note.request), (reason.opens, None), "it is the same request");
     }
 
     #[test]

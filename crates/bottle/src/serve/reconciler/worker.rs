@@ -25,7 +25,9 @@ use crate::flow::observe::BaseRequest;
 use crate::flow::open::{self, NextRun, PromptRequest, RunClaim, StartRequest};
 use crate::flow::recover::{freeze_if_idle, recover};
 use crate::flow::run_record::load_run;
+use crate::flow::spending::{RunBudget, settle_issue};
 use crate::flow::wake::{WakePrompt, wake_prompt};
+use crate::rules::budget::BudgetReason;
 use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
 use crate::serve::Service;
 use crate::serve::repos::Repo;
@@ -65,6 +67,8 @@ pub(super) enum JobOutcome {
     /// Nothing had to be done, for this reason.
     Unneeded(String),
     Failed(Failure),
+    /// A budget has no room for a further run of this claim.
+    OverBudget(BudgetReason),
     Destroyed,
     NotDestroyed(Failure),
 }
@@ -98,7 +102,11 @@ pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSe
 fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
     match job {
         Job::Run(work) => {
-            let ran = run(service, &work);
+            let budget = Arc::new(RunBudget::new(service.settings().budget.clone()));
+            let ran = run(service, &work, &budget);
+            if let Err(failure) = settle_issue(&service.home, &service.store, &work.key) {
+                tracing::warn!(%failure, "what was spent is settled later");
+            }
             // A run makes its bottle, also where it fails later.
             let bottle = find_or_clean_up(service, &work);
             let slug = bottle.as_ref().ok().and_then(Option::as_ref);
@@ -114,7 +122,10 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
             let ended = match ran {
                 Ok(RunEnd::Unneeded(reason)) => Ok(JobOutcome::Unneeded(reason)),
                 Ok(RunEnd::Ran) => bottle.and_then(judge_last_run).map(JobOutcome::Closed),
-                Err(failure) => Err(failure),
+                Err(failure) => match budget.refused() {
+                    Some(reason) => Ok(JobOutcome::OverBudget(reason)),
+                    None => Err(failure),
+                },
             };
             (slug, ended.unwrap_or_else(JobOutcome::Failed))
         }
@@ -131,7 +142,7 @@ enum RunEnd {
     Unneeded(String),
 }
 
-fn run(service: &Service, work: &WorkItem) -> Result<RunEnd, Failure> {
+fn run(service: &Service, work: &WorkItem, budget: &Arc<RunBudget>) -> Result<RunEnd, Failure> {
     let repos = service.repos();
     let repo = repos.of(&work.key)?;
     let found = find_or_clean_up(service, work)?;
@@ -149,16 +160,18 @@ fn run(service: &Service, work: &WorkItem) -> Result<RunEnd, Failure> {
         match found {
             Some((bottle, record)) => {
                 if finish(context, &bottle, &record, access.clone(), work).await? {
-                    let request = prompt_request(service, work, RESUME_PROMPT);
-                    let (backend, claim) = (request.backend, request.claim);
-                    let next = NextRun { backend, claim, at_terminal: false };
+                    let request = prompt_request(service, work, RESUME_PROMPT, budget);
+                    let (backend, claim, budget) = (request.backend, request.claim, request.budget);
+                    let next = NextRun { backend, claim, at_terminal: false, budget };
                     open::repair(context, bottle.slug().as_str(), next, Some(access), 0).await?;
                 } else {
                     let request = match &work.request {
-                        WorkRequest::Start { .. } => prompt_request(service, work, START_PROMPT),
+                        WorkRequest::Start { .. } => {
+                            prompt_request(service, work, START_PROMPT, budget)
+                        }
                         WorkRequest::Resume { prompt } => {
                             let prompt = prompt.as_deref().unwrap_or(RESUME_PROMPT);
-                            prompt_request(service, work, prompt)
+                            prompt_request(service, work, prompt, budget)
                         }
                         WorkRequest::Wake { cause, head } => {
                             let woken =
@@ -170,14 +183,14 @@ fn run(service: &Service, work: &WorkItem) -> Result<RunEnd, Failure> {
                                 }
                             };
                             let wake = Some((*cause, head.clone()));
-                            PromptRequest { wake, ..prompt_request(service, work, &prompt) }
+                            PromptRequest { wake, ..prompt_request(service, work, &prompt, budget) }
                         }
                     };
                     open::resume(context, bottle.slug().as_str(), request, Some(access)).await?;
                 }
             }
             None => {
-                let request = start_request(service, work, repo).await?;
+                let request = start_request(service, work, repo, budget).await?;
                 open::start(context, request, Some(access)).await?;
             }
         }
@@ -219,6 +232,7 @@ async fn start_request(
     service: &Service,
     work: &WorkItem,
     repo: &Repo,
+    budget: &Arc<RunBudget>,
 ) -> Result<StartRequest, Failure> {
     let (agent, bottles, text) = match work.request.clone() {
         WorkRequest::Start { agent, bottles, text } => (agent, bottles, text),
@@ -234,12 +248,17 @@ async fn start_request(
         label: None,
         repo: Some(repo.source(&service.home).await?),
         base: BaseRequest::default(),
-        run: prompt_request(service, work, START_PROMPT),
+        run: prompt_request(service, work, START_PROMPT, budget),
         text,
     })
 }
 
-fn prompt_request(service: &Service, work: &WorkItem, prompt: &str) -> PromptRequest {
+fn prompt_request(
+    service: &Service,
+    work: &WorkItem,
+    prompt: &str,
+    budget: &Arc<RunBudget>,
+) -> PromptRequest {
     PromptRequest {
         prompt: prompt.to_owned(),
         terminal: None,
@@ -247,6 +266,7 @@ fn prompt_request(service: &Service, work: &WorkItem, prompt: &str) -> PromptReq
         claim: Some(RunClaim { number: work.claims, trigger: work.trigger.clone() }),
         check_round: 0,
         wake: None,
+        budget: Some(Arc::clone(budget)),
     }
 }
 

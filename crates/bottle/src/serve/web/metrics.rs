@@ -8,10 +8,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
 use super::facts::case::{Case, load_cases};
+use super::facts::spending::{BudgetUse, SpendingReport, load_spending};
 use super::problem::Problem;
 use super::rules::case_status::CaseStatus;
 use super::{STREAMS_MAX, Web, WebState, health, query};
 use crate::flow::bottle::Bottle;
+use crate::rules::budget::day_of;
 use crate::serve::vitals::{RUN_BUCKETS, RunDurations, VitalCounter};
 
 /// One number, or one per value of a label.
@@ -94,8 +96,35 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
             repositories(web),
         ),
     ];
+    metrics.extend(spending(&load_spending(web, day_of(host::clock::now()))?));
     metrics.extend(counters(web));
     Ok(metrics)
+}
+
+/// Spending and budgets of today. What nobody counted is in the reserved part.
+fn spending(report: &SpendingReport) -> Vec<Metric> {
+    let budgets = |part: fn(&BudgetUse) -> u64| {
+        let name = |used: &BudgetUse| format!("{} {}", used.of, used.unit.name());
+        report.budgets.iter().map(|used| (name(used), u64_number(part(used)))).collect()
+    };
+    let kind = MetricKind::Gauge;
+    let gauge = |name, help, label, values| Metric { kind, name, help, label: Some(label), values };
+    let sums = vec![
+        ("tokens".to_owned(), u64_number(report.issues.iter().map(|it| it.tokens).sum())),
+        ("micro_usd".to_owned(), u64_number(report.issues.iter().map(|it| it.micro_usd).sum())),
+    ];
+    let limits = budgets(|used| used.limit);
+    let used = budgets(|used| used.spent.saturating_add(used.reserved));
+    vec![
+        gauge("bot_bottle_spent_today", "Counted spending of today, in UTC.", "unit", sums),
+        gauge("bot_bottle_budget_limit", "Budgets of a day.", "budget", limits),
+        gauge(
+            "bot_bottle_budget_used",
+            "Spent and reserved parts of the budgets, today.",
+            "budget",
+            used,
+        ),
+    ]
 }
 
 /// Seconds since the oldest queued case changed last; 0 without one.

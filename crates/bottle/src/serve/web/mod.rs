@@ -71,6 +71,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/bottles/{slug}/{action}", post(action::press))
         .route("/runs/{slug}/{run}", get(page::run::show))
         .route("/runs/{slug}/{run}/live", get(live::follow_log))
+        .route("/spending", get(page::spending::show))
         .route("/live", get(live::follow_work))
         .route("/logout", post(page::login::log_out))
         .route("/metrics", get(metrics::show))

@@ -143,7 +143,7 @@ fn row_26_a_database_of_an_older_version_is_brought_up_to_date_in_the_middle_of_
     let database = rusqlite::Connection::open(home.join("bot-bottle.db")).expect("a database");
     database
         .execute_batch(
-            "DROP TABLE delivery; DROP TABLE work; DROP TABLE work_event; DROP TABLE status_comment; PRAGMA user_version = 1;",
+            "DROP TABLE delivery; DROP TABLE work; DROP TABLE work_event; DROP TABLE status_comment; DROP TABLE spending; PRAGMA user_version = 1;",
         )
         .expect("as it was before");
     drop(database);

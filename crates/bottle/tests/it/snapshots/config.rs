@@ -64,7 +64,7 @@ fn a_misspelt_key() {
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `status_comment`, `max_wakeups`, `update_branches`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `forge`
+    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `status_comment`, `max_wakeups`, `update_branches`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `priorities`, `budget`, `forge`
     ");
 }
 

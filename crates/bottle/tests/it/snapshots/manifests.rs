@@ -56,6 +56,9 @@ fn a_new_agent() {
 
     [spend]
     # max_tokens = 2000000
+    # input_price = 3.0         # dollars per million tokens
+    # output_price = 15.0
+    # prices = { "claude-haiku" = { input = 1.0, output = 5.0 } }   # of models that members choose with /model
     --- stderr
     "#);
 }

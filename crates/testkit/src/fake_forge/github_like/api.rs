@@ -207,6 +207,17 @@ fn in_repository(
     }
 }
 
+/// Issues that come before an issue, with their repository.
+fn blockers(dialect: Dialect, world: &World, number: u64) -> Value {
+    let before = world.blockers.get(&number).into_iter().flatten();
+    let shown = before.filter_map(|number| world.find_issue(*number)).map(|issue| {
+        let mut shape = shape::issue(dialect, world, issue);
+        shape["repository"] = json!({ "id": 1, "full_name": format!("{OWNER}/{REPO}") });
+        shape
+    });
+    shown.collect()
+}
+
 /// A Gitea takes two for one address, a GitHub does not. Neither shows the secret.
 fn in_hooks(
     dialect: Dialect,
@@ -343,6 +354,14 @@ fn in_thread(
             let names = request.texts("assignees").unwrap_or_default();
             world.change_pull(number, |pull| pull.assignees.extend(names));
             FakeResponse::json(201, &thread_shape(dialect, world, number))
+        }
+        ("GET", ["dependencies"]) if dialect == Dialect::Gitea && room == Room::Issue => {
+            FakeResponse::json(200, &blockers(dialect, world, number))
+        }
+        ("GET", ["dependencies", "blocked_by"])
+            if dialect == Dialect::GitHub && room == Room::Issue =>
+        {
+            FakeResponse::json(200, &blockers(dialect, world, number))
         }
         ("GET", [path]) if *path == dialect.events() => {
             let own = world.find_issue(number).map(|issue| shape::events(dialect, issue));

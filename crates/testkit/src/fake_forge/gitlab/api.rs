@@ -155,6 +155,17 @@ fn in_thread(
             let yes = |login: &String| json!({ "name": "thumbsup", "user": shape::user(login) });
             FakeResponse::json(200, &users.iter().map(yes).collect())
         }
+        ("GET", ["links"]) if room == Room::Issue => {
+            let before = world.blockers.get(&number).into_iter().flatten();
+            let linked = before.filter_map(|number| world.find_issue(*number)).map(|issue| {
+                let mut shape = shape::issue(world, issue);
+                shape["link_type"] = json!("is_blocked_by");
+                let full = format!("{OWNER}/{REPO}#{}", issue.number);
+                shape["references"] = json!({ "full": full });
+                shape
+            });
+            FakeResponse::json(200, &linked.collect())
+        }
         ("GET", ["resource_label_events"]) if room == Room::Issue => {
             let own = world.find_issue(number).map(shape::label_events).unwrap_or_default();
             PAGES.page(world, request, &own, Value::clone)

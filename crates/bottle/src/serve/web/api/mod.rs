@@ -4,6 +4,7 @@ mod bottles;
 mod issues;
 pub(crate) mod query;
 mod runs;
+pub(crate) mod spending;
 mod stream;
 
 use axum::http::header::CONTENT_TYPE;
@@ -75,6 +76,7 @@ fn parts() -> OpenApiRouter<WebState> {
         .routes(routes!(bottles::act))
         .routes(routes!(issues::list))
         .routes(routes!(issues::one))
+        .routes(routes!(spending::show))
         .routes(routes!(stream::events))
         .routes(routes!(stream::deliveries));
     OpenApiRouter::with_openapi(Document::openapi()).nest(BASE, routes)

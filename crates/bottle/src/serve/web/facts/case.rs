@@ -52,6 +52,8 @@ pub(crate) struct Case {
     pub(crate) cost_usd: Option<f64>,
     /// The question of the agent, while it waits for a person.
     pub(crate) question: Option<String>,
+    /// Verdict of its last run that has one.
+    pub(crate) verdict: Option<String>,
     /// Its runs, oldest first.
     pub(crate) runs: Vec<String>,
     /// Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
@@ -117,10 +119,12 @@ pub(crate) fn load_cases(web: &Web) -> Result<Vec<Case>, Problem> {
     let store = &web.service.store;
     let states = store.all()?;
     let mut bottles: BTreeMap<_, _> = Bottle::all(&web.service.home)?.into_iter().collect();
+    let states: BTreeMap<&IssueKey, &ForgeState> =
+        states.iter().map(|state| (&state.key, state)).collect();
     let mut cases = Vec::new();
     for work in store.works()? {
         let bottle = work.slug.as_ref().and_then(|slug| bottles.remove(slug));
-        let state = states.iter().find(|state| state.key == work.key);
+        let state = states.get(&work.key).copied();
         let bottle = bottle.and_then(Result::ok);
         cases.push(case_of_work(web, &work, bottle.as_ref(), state));
     }
@@ -228,6 +232,7 @@ fn case_of_work(
             WorkState::NeedsAttention => runs.last().and_then(|run| run.question.clone()),
             _ => None,
         },
+        verdict: last_verdict(&runs),
         runs: record.map(run_names).unwrap_or_default(),
         orchestrated: true,
     }
@@ -264,6 +269,7 @@ fn case_of_bottle(web: &Web, (bottle, record): &(Bottle, Record)) -> Case {
         created_at: record.created_at,
         updated_at: last.map_or(record.created_at, |run| run.finished_at.unwrap_or(run.started_at)),
         cost_usd: total_cost(&runs),
+        verdict: last_verdict(&runs),
         runs: run_names(record),
         orchestrated: event.is_some() && record.state == BottleState::Destroyed,
         ..Case::default()
@@ -272,6 +278,11 @@ fn case_of_bottle(web: &Web, (bottle, record): &(Bottle, Record)) -> Case {
 
 fn run_names(record: &Record) -> Vec<String> {
     record.runs.iter().map(ToString::to_string).collect()
+}
+
+fn last_verdict(runs: &[Arc<RunSummary>]) -> Option<String> {
+    let verdicts = runs.iter().rev().filter_map(|run| run.verdict.as_ref());
+    verdicts.map(|verdict| verdict.kind.clone()).next()
 }
 
 fn total_cost(runs: &[Arc<RunSummary>]) -> Option<f64> {

@@ -4,4 +4,5 @@
 pub(crate) mod case;
 pub(crate) mod log;
 pub(crate) mod run;
+pub(crate) mod spending;
 pub(crate) mod timeline;

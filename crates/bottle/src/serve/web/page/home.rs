@@ -1,5 +1,7 @@
 //! `/`: every case; those that need a person come first.
 
+use std::collections::BTreeMap;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
@@ -7,13 +9,16 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::action::READ_ONLY;
+use super::super::api::query::StrictQuery;
 use super::super::auth::Principal;
 use super::super::facts::case::{Case, load_cases};
+use super::super::problem::Problem;
 use super::super::rules::action::PROMPT_MAX_CHARS;
 use super::super::rules::case_status::CaseStatus;
 use super::super::rules::format;
 use super::super::{WebState, query};
-use super::{Sheet, ago, frame, line, link};
+use super::filter::{CaseFilter, CaseGrouping};
+use super::{Sheet, ago, badge, frame, line, link};
 
 /// Cases shown for each status; the API lists all.
 const SHOWN_MAX: usize = 100;
@@ -21,7 +26,12 @@ const SHOWN_MAX: usize = 100;
 pub(crate) async fn show(
     State(web): State<WebState>,
     Extension(principal): Extension<Principal>,
+    filter: Result<StrictQuery<CaseFilter>, Problem>,
 ) -> Response {
+    let filter = match filter {
+        Ok(StrictQuery(filter)) => filter,
+        Err(problem) => return super::problem(&web, &problem),
+    };
     let loaded = query(&web, |web| Ok((web.service.store.last_event()?, load_cases(web)?))).await;
     match loaded {
         Ok((seq, cases)) => {
@@ -32,7 +42,7 @@ pub(crate) async fn show(
                     &cases,
                     &principal,
                     &repository_problems(&web),
-                    &CardView { now, form_token: web.auth.form_token(&principal) },
+                    &CardView { now, form_token: web.auth.form_token(&principal), filter },
                 ),
                 live: Some(format!("/live?after={seq}")),
             };
@@ -47,6 +57,7 @@ struct CardView {
     now: Timestamp,
     /// The token of forms; `None` for a reader.
     form_token: Option<String>,
+    filter: CaseFilter,
 }
 
 fn repository_problems(web: &WebState) -> Vec<(String, String)> {
@@ -59,12 +70,8 @@ fn render(
     problems: &[(String, String)],
     view: &CardView,
 ) -> Markup {
-    let of = |status: CaseStatus| {
-        let mut list: Vec<&Case> = cases.iter().filter(|case| case.status == status).collect();
-        list.sort_by_key(|case| std::cmp::Reverse(case.updated_at));
-        list
-    };
-    let calls = of(CaseStatus::NeedsAttention).len();
+    let calls = cases.iter().filter(|case| case.status == CaseStatus::NeedsAttention).count();
+    let shown: Vec<&Case> = cases.iter().filter(|case| view.filter.matches(case)).collect();
     html! {
         h1 {
             @match calls {
@@ -82,9 +89,58 @@ fn render(
         @if cases.is_empty() {
             p { "Assign an issue to a member of the bots' organisation and label it " code { "bot-bottle:<agent>" } "." }
         }
-        @for status in CaseStatus::ALL {
-            @let list = of(status);
-            @if !list.is_empty() { (group(status, &list, view)) }
+        (view.filter.form(cases))
+        @if shown.len() < cases.len() {
+            p.hint { (shown.len()) " of " (cases.len()) " are shown." }
+        }
+        @if view.filter.group == CaseGrouping::Status {
+            @for (status, list) in by_status(&shown) { (group(status, &list, view)) }
+        } @else {
+            @for (key, list) in by_key(&shown, view.filter.group) { (named_group(&key, &list, view)) }
+        }
+    }
+}
+
+/// Cases of each status, newest first; what needs a person comes first.
+fn by_status<'a>(shown: &[&'a Case]) -> Vec<(CaseStatus, Vec<&'a Case>)> {
+    let of = |status: CaseStatus| {
+        let mut list: Vec<&Case> =
+            shown.iter().copied().filter(|case| case.status == status).collect();
+        list.sort_by_key(|case| std::cmp::Reverse(case.updated_at));
+        (status, list)
+    };
+    CaseStatus::ALL.map(of).into_iter().filter(|(_, list)| !list.is_empty()).collect()
+}
+
+/// Cases of each group, in the order of their status and then newest first.
+fn by_key<'a>(shown: &[&'a Case], by: CaseGrouping) -> BTreeMap<String, Vec<&'a Case>> {
+    let mut groups: BTreeMap<String, Vec<&Case>> = BTreeMap::new();
+    for case in shown {
+        groups.entry(by.key_of(case)).or_default().push(case);
+    }
+    for list in groups.values_mut() {
+        list.sort_by_key(|case| (case.status, std::cmp::Reverse(case.updated_at)));
+    }
+    groups
+}
+
+/// A group that is no status: each card says its own.
+fn named_group(key: &str, list: &[&Case], view: &CardView) -> Markup {
+    html! {
+        section.group {
+            h2 { (line(key)) " " span.count { (list.len()) } }
+            (cards(list, view))
+        }
+    }
+}
+
+fn cards(list: &[&Case], view: &CardView) -> Markup {
+    html! {
+        ul.cases { @for case in list.iter().take(SHOWN_MAX) { li { (card(case, view)) } } }
+        @if list.len() > SHOWN_MAX {
+            p.hint {
+                "And " (list.len() - SHOWN_MAX) " more: " a href="/api/v1/bottles" { "all bottles" } "."
+            }
         }
     }
 }
@@ -106,14 +162,7 @@ fn summary(cases: &[Case]) -> Markup {
 
 fn group(status: CaseStatus, list: &[&Case], view: &CardView) -> Markup {
     let (heading, meaning) = status.heading();
-    let body = html! {
-        ul.cases { @for case in list.iter().take(SHOWN_MAX) { li { (card(case, view)) } } }
-        @if list.len() > SHOWN_MAX {
-            p.hint {
-                "And " (list.len() - SHOWN_MAX) " more: " a href="/api/v1/bottles" { "all bottles" } "."
-            }
-        }
-    };
+    let body = cards(list, view);
     html! {
         section class={ "group " (status.name()) } {
             @match status {
@@ -139,6 +188,7 @@ fn card(case: &Case, view: &CardView) -> Markup {
                     Some(slug) => a href={ "/bottles/" (slug) } { bdi { (line(&title)) } },
                     None => bdi { (line(&title)) },
                 }
+                @if view.filter.group != CaseGrouping::Status { " " (badge(case.status)) }
             }
             @match &case.question {
                 Some(question) => (ask(question)),

@@ -3,9 +3,11 @@
 
 pub(crate) mod bottle;
 mod diff;
+mod filter;
 pub(crate) mod home;
 pub(crate) mod login;
 pub(crate) mod run;
+pub(crate) mod spending;
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
@@ -62,6 +64,7 @@ pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> 
                 main #main data-live=[&sheet.live] { (sheet.main) }
                 footer {
                     "bot-bottle " (VERSION) " · "
+                    a href="/spending" { "spending" } " · "
                     a href="/api/v1/openapi.json" { "API" } " · " a href="/metrics" { "metrics" }
                 }
             }

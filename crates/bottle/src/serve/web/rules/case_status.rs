@@ -13,7 +13,7 @@ pub(crate) enum CaseStatus {
     /// It needs a person to continue.
     #[default]
     NeedsAttention,
-    /// It continues at a known time.
+    /// It continues by itself.
     Waiting,
     /// Its agent runs, or the result is being judged and published.
     Running,
@@ -77,7 +77,7 @@ impl CaseStatus {
     fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::NeedsAttention => ("needs-attention", "Needs you", "needs a person to continue"),
-            Self::Waiting => ("waiting", "Waiting", "continues at a known time"),
+            Self::Waiting => ("waiting", "Waiting", "continues by itself"),
             Self::Running => {
                 ("running", "Running", "an agent runs, or its work is being published")
             }

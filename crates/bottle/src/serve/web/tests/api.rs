@@ -59,6 +59,7 @@ async fn every_answer_is_what_the_document_says() {
         ("/api/v1/issues", "/api/v1/issues".to_owned()),
         ("/api/v1/issues/{owner}/{repo}/{number}", "/api/v1/issues/acme/widget/7".to_owned()),
         ("/api/v1/events", "/api/v1/events?after=3".to_owned()),
+        ("/api/v1/spending", "/api/v1/spending?day=2026-11-18".to_owned()),
     ] {
         let answer = stage.api("GET", &asked, "").await;
         assert_eq!(answer.status, StatusCode::OK, "{asked}: {}", answer.text);

@@ -96,11 +96,13 @@ fn all_routes_and_schemas_are_here() {
     /api/v1/runs/{slug}/{run}/provenance
     /api/v1/runs/{slug}/{run}/statements
     /api/v1/runs/{slug}/{run}/verification
+    /api/v1/spending
 
     Accepted
     ActionBody
     BottleDetail
     BottleList
+    BudgetUse
     Case
     CaseStatus
     CheckSummary
@@ -113,6 +115,7 @@ fn all_routes_and_schemas_are_here() {
     IssueDetail
     IssueList
     IssueSummary
+    IssueUse
     LogPiece
     Moment
     Operations
@@ -121,6 +124,8 @@ fn all_routes_and_schemas_are_here() {
     RunDetail
     RunList
     RunSummary
+    SpendingReport
+    SpendingUnit
     VerdictSummary
     Verification
     ");
@@ -374,6 +379,7 @@ fn schema_of_case() {
       slug (string or null, optional): Its bottle, once there is one.
       status (CaseStatus): Its status.
       updated_at (string): Time of its last change.
+      verdict (string or null, optional): Verdict of its last run that has one.
     ");
 }
 

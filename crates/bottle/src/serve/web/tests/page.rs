@@ -248,3 +248,30 @@ async fn a_repository_that_cannot_be_read_is_named() {
     let metrics = stage.get("/metrics").await.text;
     assert!(metrics.contains("bot_bottle_repository_up{repo=\"acme/widget\"} 0"), "{metrics}");
 }
+
+#[tokio::test]
+async fn the_first_page_is_filtered_and_grouped_by_its_address() {
+    let stage = Stage::open().furnished();
+    let page = stage.get("/?repo=acme%2Fwidget&verdict=none").await;
+    assert!(page.text.contains("Upgrade the build"), "it has no run");
+    assert!(!page.text.contains("Dark mode") && !page.text.contains("by-hand"), "{}", page.text);
+    assert!(page.text.contains(" are shown."), "{}", page.text);
+    let page = stage.get("/?group=verdict").await;
+    assert!(page.text.contains("<h2>publish "), "{}", page.text);
+    let page = stage.get("/?repo=none").await;
+    assert!(page.text.contains("by-hand") && !page.text.contains("Dark mode"), "{}", page.text);
+    assert_eq!(stage.get("/?group=colour").await.status, 400);
+    assert_eq!(stage.get("/?rpeo=x").await.status, 400);
+    let hostile = stage.get("/?agent=%3Cscript%3Ealert(9)%3C/script%3E").await;
+    assert!(!hostile.text.contains("<script>alert(9)"), "{}", hostile.text);
+}
+
+#[tokio::test]
+async fn the_spending_of_a_day_is_a_page() {
+    let stage = Stage::new("[budget]\nrun = { tokens = 9 }\nhost = { tokens = 12345 }\n");
+    let page = stage.get("/spending").await;
+    assert!(page.text.contains("this host") && page.text.contains("12\u{202f}345 tokens"));
+    assert!(page.text.contains("No run was started on this day"), "{}", page.text);
+    assert_eq!(stage.get("/spending?day=2026-11-18").await.status, 200);
+    assert_eq!(stage.get("/spending?day=tomorrow").await.status, 400);
+}

@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use model::id::{BranchName, ProjectName, Sha};
 use model::redact::Redactor;
 use orchestrator_db::{
-    ForgeState, ForgeStateStore, IssueKey, IssueText, SqliteForgeStateStore, WorkNote, WorkRequest,
-    WorkStep,
+    ForgeState, ForgeStateStore, IssueKey, IssueText, SqliteForgeStateStore, WorkClaim, WorkNote,
+    WorkRequest, WorkStep,
 };
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use run_store::run_dir::RunDir;
@@ -133,8 +133,9 @@ impl Stage {
         let store = &self.service.store;
         let key = self.queue(issue, title);
         let lease = std::time::Duration::from_secs(60);
-        let work = store.claim_work("test", lease).expect("claimed").expect("work");
-        assert_eq!(work.key, key);
+        let queued = store.work(&key).expect("read").expect("work");
+        let claimed = store.claim_work(&queued, "test", lease, None).expect("claimed");
+        let WorkClaim::Claimed(work) = claimed else { panic!("{claimed:?}") };
         let running = matches!(step, WorkStep::Begin);
         let state = match step {
             WorkStep::Destroy => BottleState::Destroyed,

@@ -63,7 +63,8 @@ async fn the_document_of_a_bottle_that_needs_a_person() {
           "what": "needs-attention"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": "publish"
     }
     "#);
 }
@@ -128,7 +129,8 @@ async fn the_document_of_a_bottle_that_waits() {
           "what": "waiting"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": "publish"
     }
     "#);
 }
@@ -193,7 +195,8 @@ async fn the_document_of_a_bottle_under_review() {
           "what": "frozen"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": "publish"
     }
     "#);
 }
@@ -249,7 +252,8 @@ async fn the_document_of_a_bottle_that_runs() {
           "what": "running"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": null
     }
     "#);
 }
@@ -320,7 +324,8 @@ async fn the_document_of_a_bottle_that_is_destroyed() {
           "what": "destroyed"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": "publish"
     }
     "#);
 }
@@ -351,7 +356,8 @@ async fn the_document_of_a_bottle_that_was_started_by_hand() {
       "slug": "by-hand",
       "status": "frozen",
       "timeline": [],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": "publish"
     }
     "#);
 }

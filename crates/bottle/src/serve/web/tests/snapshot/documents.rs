@@ -60,7 +60,8 @@ async fn the_document_of_the_issue_that_needs_a_person() {
           "what": "needs-attention"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": "publish"
     }
     "#);
 }
@@ -99,7 +100,8 @@ async fn the_document_of_the_issue_in_the_queue() {
           "what": "queued"
         }
       ],
-      "updated_at": "[TIME]"
+      "updated_at": "[TIME]",
+      "verdict": null
     }
     "#);
 }
@@ -334,7 +336,7 @@ async fn the_headers_of_a_page() {
     insta::assert_snapshot!(headers(&Stage::open().get("/").await), @"
     status: 200
     cache-control: no-store
-    content-length: 1231
+    content-length: 1267
     content-security-policy: default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'
     content-type: text/html; charset=utf-8
     cross-origin-opener-policy: same-origin
@@ -411,6 +413,14 @@ async fn numbers_for_a_collector() {
     # HELP bot_bottle_repository_up 1 if the forge answers for the repository.
     # TYPE bot_bottle_repository_up gauge
     bot_bottle_repository_up{repo="acme/widget"} 1
+    # HELP bot_bottle_spent_today Counted spending of today, in UTC.
+    # TYPE bot_bottle_spent_today gauge
+    bot_bottle_spent_today{unit="tokens"} 0
+    bot_bottle_spent_today{unit="micro_usd"} 0
+    # HELP bot_bottle_budget_limit Budgets of a day.
+    # TYPE bot_bottle_budget_limit gauge
+    # HELP bot_bottle_budget_used Spent and reserved parts of the budgets, today.
+    # TYPE bot_bottle_budget_used gauge
     "#);
 }
 

@@ -53,6 +53,8 @@ async fn the_page_of_a_bottle_that_needs_a_person() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -111,6 +113,8 @@ async fn the_page_of_a_bottle_that_waits() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -167,6 +171,8 @@ async fn the_page_of_a_bottle_under_review() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -218,6 +224,8 @@ async fn the_page_of_a_bottle_that_runs() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -277,6 +285,8 @@ async fn the_page_of_a_bottle_that_is_destroyed() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -318,6 +328,8 @@ async fn the_page_of_a_bottle_that_was_started_by_hand() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -338,6 +350,8 @@ async fn the_page_without_bottles() {
     bot-bottle:&lt;agent&gt;
     .
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -358,6 +372,8 @@ async fn the_login_page() {
     admin_token_file
     .
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -379,6 +395,8 @@ async fn a_login_with_a_wrong_token() {
     admin_token_file
     .
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -397,6 +415,8 @@ async fn a_page_that_is_not_there() {
     there is nothing at this address
     All bottles
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -415,6 +435,8 @@ async fn a_bottle_that_is_not_there() {
     there is no bottle 'ghost'; see: bot-bottle list
     All bottles
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics
@@ -478,6 +500,8 @@ async fn the_page_of_a_run_that_is_not_over() {
     N min ago
     from aaaaaaaaaaaa
     bot-bottle 0.1.0 ·
+    spending
+    ·
     API
     ·
     metrics

@@ -1,0 +1,151 @@
+//! Spending of the orchestrator's runs: reserved in the database before a run starts, settled from the run's record. The
+//! record outlives every process, so whoever comes next settles what a killed one could not.
+
+use std::sync::{Mutex, PoisonError};
+
+use engine::run::SavedRun;
+use model::exit::BottleExit;
+use model::id::RunId;
+use orchestrator_db::{Amount, BudgetRefusal, IssueKey, Spending, SqliteForgeStateStore};
+use run_store::run_dir::RunDir;
+
+use super::bottle::{Bottle, agent_box};
+use super::home::Home;
+use super::issue_row::open_store;
+use super::run_record::BottleRunPart;
+use crate::exit::{Failure, OrGeneral};
+use crate::rules::agent_manifest::{AgentManifest, SpendTable};
+use crate::rules::budget::{
+    BudgetReason, BudgetSettings, SpendingFacts, explain_refusal, spent_amount, usd_of,
+};
+
+/// Budgets of the runs of one claim.
+#[derive(Debug)]
+pub(crate) struct RunBudget {
+    settings: BudgetSettings,
+    refused: Mutex<Option<BudgetReason>>,
+}
+
+impl RunBudget {
+    pub(crate) fn new(settings: BudgetSettings) -> Self {
+        Self { settings, refused: Mutex::default() }
+    }
+
+    /// Limits a run to the most that it reserves. An agent whose dollars nobody could count is refused.
+    pub(crate) fn cap(&self, agent: &str, manifest: &mut AgentManifest) -> Result<(), Failure> {
+        self.settings.check_agent(agent, manifest).map_err(Failure::usage)?;
+        let spend = &mut manifest.spend;
+        let most = self.settings.most(spend);
+        (spend.max_tokens, spend.max_usd) = (most.tokens, most.micro_usd.map(usd_of));
+        Ok(())
+    }
+
+    /// Reserves the most of a run that is about to start. The caller holds the bottle's lock, so no other run of the issue
+    /// is at work, and what earlier ones left is settled first.
+    pub(crate) fn reserve(
+        &self,
+        home: &Home,
+        key: &IssueKey,
+        run: &NewRun<'_>,
+    ) -> Result<(), Failure> {
+        let store = open_store(home)?;
+        settle_issue(home, &store, key)?;
+        let now = host::clock::now();
+        let request = self.settings.reservation(key, run.agent, run.spend, now);
+        let name = run_name(run.slug, run.id);
+        let Some(refusal) = store.reserve_run(key, &name, &request).or_general()? else {
+            host::failpoint::hit("reserved");
+            return Ok(());
+        };
+        Err(self.refuse(&refusal, key))
+    }
+
+    fn refuse(&self, refusal: &BudgetRefusal, key: &IssueKey) -> Failure {
+        let reason = explain_refusal(&self.settings, refusal, key, host::clock::now());
+        let failure = Failure::new(BottleExit::General, reason.text.clone());
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        failure
+    }
+
+    /// Reason why a run of this claim was not started, if a budget was.
+    pub(crate) fn refused(&self) -> Option<BudgetReason> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A run that is about to start.
+pub(crate) struct NewRun<'a> {
+    pub(crate) slug: &'a str,
+    pub(crate) id: &'a RunId,
+    pub(crate) agent: &'a str,
+    pub(crate) spend: &'a SpendTable,
+}
+
+/// Name of a run in the database: its bottle and its id.
+fn run_name(slug: &str, run: &RunId) -> String {
+    format!("{slug}/{run}")
+}
+
+/// Settles the runs of an issue that have ended. None of them may be about to start.
+pub(crate) fn settle_issue(
+    home: &Home,
+    store: &SqliteForgeStateStore,
+    key: &IssueKey,
+) -> Result<(), Failure> {
+    let rows = store.spending_of(key).or_general()?;
+    rows.iter().filter(|row| row.spent.is_none()).try_for_each(|row| settle(home, store, row))
+}
+
+/// Settles a run if it has ended; what cannot be read stays reserved.
+pub(crate) fn settle(
+    home: &Home,
+    store: &SqliteForgeStateStore,
+    row: &Spending,
+) -> Result<(), Failure> {
+    let Some((slug, run)) = row.run.as_deref().and_then(|name| name.split_once('/')) else {
+        return Ok(());
+    };
+    match observe_spent(home, slug, run) {
+        Ok(RunSpent::Ended(spent)) => store.settle_spending(row.seq, &spent).or_general(),
+        Ok(RunSpent::NeverBegan) => store.release_spending(row.seq).or_general(),
+        Ok(RunSpent::Open) => Ok(()),
+        Err(failure) => {
+            tracing::warn!(slug, run, %failure, "what a run spent is not known yet");
+            Ok(())
+        }
+    }
+}
+
+/// Knowledge about what a run spent.
+enum RunSpent {
+    /// It may spend more.
+    Open,
+    Ended(Amount),
+    /// The process that reserved it was killed before the run was written down. Another run may get its name.
+    NeverBegan,
+}
+
+fn observe_spent(home: &Home, slug: &str, run: &str) -> Result<RunSpent, Failure> {
+    if !home.bottles.join(slug).join("record.json").exists() {
+        return Ok(RunSpent::NeverBegan);
+    }
+    let (bottle, record) = Bottle::open(home, slug)?;
+    // A run is written down before its box starts.
+    match record.runs.iter().find(|id| id.as_str() == run) {
+        Some(id) => spent_by(bottle.run(id)?),
+        None => Ok(RunSpent::NeverBegan),
+    }
+}
+
+fn spent_by(dir: RunDir) -> Result<RunSpent, Failure> {
+    let saved = SavedRun::<BottleRunPart>::load(dir).or_general()?;
+    let exit = saved.record.agent_box.as_ref();
+    if exit.is_none() && !saved.dir.is_closed() {
+        return Ok(RunSpent::Open);
+    }
+    Ok(RunSpent::Ended(spent_amount(&SpendingFacts {
+        egress: saved.plan.egress.as_ref(),
+        has_log: agent_box(&saved.dir)?.egress_log().exists(),
+        usage: exit.and_then(|exit| exit.egress.as_ref()).map(|report| &report.usage),
+    })))
+}

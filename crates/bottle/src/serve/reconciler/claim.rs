@@ -1,0 +1,142 @@
+//! Claims: gives free slots to issues, in the order of the queue and within the budgets. A claim and the reservation for
+//! its run are on disk before anything starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use orchestrator_db::{
+    BudgetRefusal, RunReservation, WorkClaim, WorkHold, WorkItem, WorkNote, WorkRequest, WorkStep,
+};
+
+use super::Reconciler;
+use super::observe::find_bottle;
+use super::worker::Job;
+use crate::exit::{Failure, OrGeneral};
+use crate::flow::spending::settle;
+use crate::rules::agent_manifest::SpendTable;
+use crate::rules::budget::{day_of, explain_refusal, name_scope};
+
+/// Facts that one round of claims gathers once.
+struct ClaimRound {
+    now: Timestamp,
+    /// Spending limits by agent; `None` for an agent whose manifest cannot be read.
+    agents: BTreeMap<String, Option<SpendTable>>,
+    /// Budgets that an issue waits for until a run at work ends; nobody overtakes it there.
+    awaited: BTreeSet<String>,
+}
+
+impl Reconciler {
+    /// Claims items while a slot is free.
+    pub(super) fn claim(&mut self) -> Result<(), Failure> {
+        let slots = self.service.settings().max_bottles;
+        if self.busy.len() >= slots {
+            return Ok(());
+        }
+        let now = host::clock::now();
+        let today = day_of(now);
+        // Whether a budget has room changes when a run ends, with the configuration, and at midnight.
+        let looks_at_held = self.budget_changed || self.day != today;
+        let mut round = ClaimRound { now, agents: BTreeMap::new(), awaited: BTreeSet::new() };
+        for work in self.service.store.claimable_works().or_general()? {
+            if self.busy.len() >= slots {
+                return Ok(());
+            }
+            let is_held = work.waits_for == Some(WorkHold::Budget);
+            if self.busy.contains_key(&work.key) || (is_held && !looks_at_held) {
+                continue;
+            }
+            self.claim_one(&work, &mut round)?;
+        }
+        (self.budget_changed, self.day) = (false, today);
+        Ok(())
+    }
+
+    fn claim_one(&mut self, work: &WorkItem, round: &mut ClaimRound) -> Result<(), Failure> {
+        let reservation = self.reservation_for(work, round)?;
+        let names = |request: &RunReservation| -> Vec<String> {
+            request.limits.iter().map(|limit| name_scope(limit.scope, &work.key)).collect()
+        };
+        let covered = reservation.as_ref().map(names).unwrap_or_default();
+        if covered.iter().any(|name| round.awaited.contains(name)) {
+            return Ok(());
+        }
+        let (store, lease) = (&self.service.store, self.lease());
+        let claim =
+            store.claim_work(work, &self.holder, lease, reservation.as_ref()).or_general()?;
+        match claim {
+            WorkClaim::Claimed(claimed) => {
+                host::failpoint::hit("claimed");
+                self.start_job(Job::Run(claimed));
+                Ok(())
+            }
+            WorkClaim::Refused(refusal) => self.hold_for_budget(work, &refusal, round),
+            WorkClaim::Gone => Ok(()),
+        }
+    }
+
+    /// Lets an item wait for a budget. It is told once for each budget, not with every amount.
+    fn hold_for_budget(
+        &self,
+        work: &WorkItem,
+        refusal: &BudgetRefusal,
+        round: &mut ClaimRound,
+    ) -> Result<(), Failure> {
+        let settings = self.service.settings();
+        let reason = explain_refusal(&settings.budget, refusal, &work.key, round.now);
+        if reason.may_fit_soon {
+            round.awaited.insert(name_scope(refusal.scope, &work.key));
+        }
+        let is_told =
+            work.waits_for == Some(WorkHold::Budget) && work.reason.starts_with(&reason.head);
+        if is_told {
+            return Ok(());
+        }
+        tracing::info!(issue = %work.key, reason = reason.text, "waits for a budget");
+        let note = WorkNote {
+            not_before: reason.opens,
+            waits_for: Some(WorkHold::Budget),
+            ..WorkNote::because(reason.text)
+        };
+        let held = self.service.store.step_work(&work.key, work.fence, WorkStep::Wait, &note);
+        held.or_general().map(drop)
+    }
+
+    /// Reservation for the run of an item; `None` if it starts none, because an open one is to be finished first.
+    fn reservation_for(
+        &self,
+        work: &WorkItem,
+        round: &mut ClaimRound,
+    ) -> Result<Option<RunReservation>, Failure> {
+        let bottle = find_bottle(&self.service, work)?;
+        if let Some((bottle, record)) = &bottle
+            && bottle.last_run(record).ok().flatten().is_some_and(|dir| !dir.is_closed())
+        {
+            return Ok(None);
+        }
+        let agent = match (&bottle, &work.request) {
+            (Some((_, record)), _) => record.agent.clone(),
+            (None, WorkRequest::Start { agent, .. }) => agent.clone(),
+            (None, WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) => return Ok(None),
+        };
+        let home = &self.service.home;
+        let spend = round
+            .agents
+            .entry(agent.clone())
+            .or_insert_with(|| home.load_agent(&agent).ok().map(|manifest| manifest.spend));
+        // The worker says what is wrong with a manifest.
+        let Some(spend) = spend else { return Ok(None) };
+        let settings = self.service.settings();
+        Ok(Some(settings.budget.reservation(&work.key, &agent, spend, round.now)))
+    }
+
+    /// Settles the runs that a killed process left. Those of busy issues are their workers' to settle.
+    pub(super) fn settle_rest(&self) -> Result<(), Failure> {
+        let store = &self.service.store;
+        for row in store.unsettled_spending().or_general()? {
+            if !self.busy.contains_key(&row.key) {
+                settle(&self.service.home, store, &row)?;
+            }
+        }
+        Ok(())
+    }
+}
