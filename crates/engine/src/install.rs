@@ -110,12 +110,7 @@ pub async fn install(
     let limits = RunLimits { timeout: Some(INSTALL_LIMIT), ..RunLimits::default() };
     let output = run(&command, &limits, cancel).await?;
     if output.exit != CommandExit::Exited(0) {
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let reason = text
-            .lines()
-            .rfind(|line| line.contains("npm error") && line.len() > "npm error ".len())
-            .or_else(|| text.lines().rfind(|line| !line.trim().is_empty()));
-        let reason = model::escape::escape_line(reason.unwrap_or("nothing")).into_owned();
+        let reason = npm_reason(&String::from_utf8_lossy(&output.stderr));
         return Err(InstallError::Npm { spec: program.spec(), reason });
     }
     let entry = program.entry(this_cpu());
@@ -174,9 +169,43 @@ fn this_cpu() -> Cpu {
     }
 }
 
+/// Lines of npm's reason that are shown.
+const REASON_LINES: usize = 4;
+
+/// npm's own reason: the first of its errors, without the pointer to its log that they end with.
+fn npm_reason(stderr: &str) -> String {
+    let said = stderr.lines().filter_map(|line| {
+        let line = line.strip_prefix("npm error").or_else(|| line.strip_prefix("npm ERR!"))?.trim();
+        let is_reason = !line.is_empty() && !line.starts_with("A complete log of this run");
+        is_reason.then_some(line)
+    });
+    let said: Vec<&str> = said.take(REASON_LINES).collect();
+    let last = || stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    let reason = if said.is_empty() { last().to_owned() } else { said.join("; ") };
+    model::escape::escape_line(&reason).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reason_is_npms_first_error_and_not_the_place_of_its_log() {
+        let log = "npm error A complete log of this run can be found in: /x.log\n";
+        for (stderr, expected) in [
+            (
+                format!(
+                    "npm warn old\nnpm error code E404\nnpm error\nnpm error 404 Not Found\n{log}"
+                ),
+                "code E404; 404 Not Found",
+            ),
+            ("npm ERR! code ENOSPC\nnpm ERR! errno -28\n".to_owned(), "code ENOSPC; errno -28"),
+            ("node: bad option\n\n".to_owned(), "node: bad option"),
+            (String::new(), "it said nothing"),
+        ] {
+            assert_eq!(npm_reason(&stderr), expected);
+        }
+    }
 
     #[test]
     fn a_program_on_the_path_is_found_behind_its_launcher() {

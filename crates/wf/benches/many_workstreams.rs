@@ -11,12 +11,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use testkit::hermetic::Hermetic;
-use testkit::measure::{compare, median, row, time};
+use testkit::measure::{compare, cost, median, row, time};
 use testkit::repo::Repo;
 
 /// Workstreams that touch files of the one that is looked at: half of them merge cleanly with it.
 const MEETING: usize = 20;
 const ROUNDS: usize = 10;
+/// Address space of each process of a refresh.
+const MAPPED_MAX_KIB: u64 = 1 << 20;
 
 fn main() {
     let world = World::new(1000, 200);
@@ -35,6 +37,8 @@ fn main() {
         fs::remove_file(&forecasts).ok();
         time(|| world.wf(&["conflicts", "ws500"]))
     };
+    let known = cpu_of(|| world.wf(&["conflicts", "ws500"]));
+    tell("wf conflicts, time of processors", known, Duration::from_millis(50));
     let merges = compare(3, conflicts, || time(|| world.merges()));
     let ratio = merges.ours.as_secs_f64() / merges.yardstick.as_secs_f64();
     row(&format!(
@@ -76,6 +80,20 @@ fn large() {
     tell("wf refresh, 10,000 unchanged", comparison.ours, Duration::from_secs(1));
     let ratio = comparison.ours.as_secs_f64() / comparison.yardstick.as_secs_f64();
     row(&format!("wf refresh, 10,000 unchanged: {ratio:.2} times git worktree list"));
+    let mut limited = world.hermetic.command("sh");
+    limited.current_dir(world.repo.dir());
+    limited.args(["-c", &format!("ulimit -v {MAPPED_MAX_KIB}; exec \"$@\""), "sh"]);
+    let output = limited.args([env!("CARGO_BIN_EXE_wf"), "refresh"]).output().expect("sh starts");
+    let word = if output.status.success() { "ok" } else { "OVER" };
+    row(&format!(
+        "wf refresh, 10,000 unchanged, with its gits   promised to map less than {} MiB each: {word}",
+        MAPPED_MAX_KIB / 1024
+    ));
+}
+
+/// Time of processors for one call, gits included, as the mean of many: the kernel counts hundredths of a second.
+fn cpu_of(act: impl Fn()) -> Duration {
+    cost(|| (0..ROUNDS).for_each(|_| act())).cpu / ROUNDS as u32
 }
 
 fn tell(name: &str, took: Duration, promised: Duration) {

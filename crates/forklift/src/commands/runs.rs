@@ -1,6 +1,6 @@
 //! `forklift runs`: the runs of this user, newest first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::publish::Publication;
 use engine::run::Phase;
@@ -21,13 +21,14 @@ pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
     let dirs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_machine()?;
     let runs: Vec<ListedRun> =
         dirs.into_iter().map(|dir| (ForkRunRecord::load(&dir), dir)).collect();
-    let later = find_publishers(&runs);
+    let (later, withdrawn) = (find_publishers(&runs), find_withdrawn(&runs));
     if ui.is_json() {
         let rows: Vec<_> = runs
             .iter()
             .map(|(meta, dir)| {
                 let (meta, later) = (meta.as_ref().ok(), later.get(dir.id()).map(|it| &it.run));
-                json!({"run": dir.id(), "path": dir.path(), "metadata": meta, "published_by": later})
+                let withdrawn = withdrawn.contains(later.unwrap_or(dir.id()));
+                json!({"run": dir.id(), "path": dir.path(), "metadata": meta, "published_by": later, "withdrawn": withdrawn})
             })
             .collect();
         ui.document(&rows);
@@ -38,7 +39,7 @@ pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
         return Ok(ForkliftExit::Success);
     }
     let now = host::clock::now();
-    let rows = runs.iter().map(|run| row(run, &later, now).to_vec());
+    let rows = runs.iter().map(|run| row(run, (&later, &withdrawn), now).to_vec());
     ui.table(&["RUN", "AGE", "STATE", "VERDICT", "PULL OR BRANCH"], rows);
     Ok(ForkliftExit::Success)
 }
@@ -58,9 +59,26 @@ fn find_publishers(runs: &[ListedRun]) -> BTreeMap<RunId, &ForkRunRecord> {
     found
 }
 
+/// The runs whose publication was taken back.
+fn find_withdrawn(runs: &[ListedRun]) -> BTreeSet<RunId> {
+    let mut found = BTreeSet::new();
+    for meta in runs.iter().rev().filter_map(|(meta, _)| meta.as_ref().ok()) {
+        match &meta.verdict {
+            Some(Verdict::Withdrawn { run }) if meta.phase == Phase::Closed => {
+                found.insert(run.clone());
+            }
+            _ => {
+                // One that was published again is no longer withdrawn.
+                meta.publishes.as_ref().map(|earlier| found.remove(earlier));
+            }
+        }
+    }
+    found
+}
+
 fn row(
     (meta, dir): &ListedRun,
-    later: &BTreeMap<RunId, &ForkRunRecord>,
+    (later, withdrawn): (&BTreeMap<RunId, &ForkRunRecord>, &BTreeSet<RunId>),
     now: Timestamp,
 ) -> [String; 5] {
     let run = dir.id().to_string();
@@ -68,9 +86,14 @@ fn row(
         Ok(meta) => {
             let state = if meta.phase == Phase::Closed { "closed" } else { "open" };
             let age = render_age(now.duration_since(meta.started_at));
-            let later = later.get(dir.id()).and_then(|later| later.publication.as_ref());
-            let sent = later.or(meta.publication.as_ref());
-            let sent = sent.map_or_else(|| "-".to_owned(), where_to);
+            let later = later.get(dir.id());
+            let sent = later.and_then(|later| later.publication.as_ref());
+            let sent = match sent.or(meta.publication.as_ref()) {
+                Some(_) if withdrawn.contains(later.map_or(dir.id(), |it| &it.run)) => {
+                    "withdrawn".to_owned()
+                }
+                sent => sent.map_or_else(|| "-".to_owned(), where_to),
+            };
             let verdict = meta.verdict.as_ref().map_or("", Verdict::word);
             [run, age, state.to_owned(), verdict.to_owned(), sent]
         }

@@ -125,3 +125,14 @@ fn on_a_terminal_it_asks_first() {
         assert_eq!(person.published().len(), left);
     }
 }
+
+#[test]
+fn what_was_withdrawn_is_not_listed_as_published() {
+    let Some((person, _forge)) = published() else { return };
+    let listed = || person.hermetic.run(&mut person.forklift(&["runs"])).stdout;
+    assert!(!listed().contains("withdrawn"), "{}", listed());
+    assert_eq!(withdraw(&person, &["--yes"]).status, Some(0));
+    let rows = listed();
+    let row = rows.lines().find(|line| line.contains("verified")).expect("a row");
+    assert!(row.trim_end().ends_with("withdrawn"), "{rows}");
+}

@@ -221,11 +221,12 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Refuses a name that belongs to another repository, and values that the file cannot hold.
+    /// Refuses a name that belongs to another repository, a second name for one, and values that the file cannot hold.
     pub(crate) fn prepare(project: Project, workflow: Workflow) -> WfResult<Self> {
         let path = workflow.project_dir(project.name.as_str()).join(PROJECT_ENV);
         let mut file: EnvFile = load_env(&path)?.unwrap_or_default();
         refuse_other_repo(&file, &project)?;
+        refuse_second_name(&workflow, &project)?;
         write_project(&mut file, &project).map_err(DiskError::in_file(&path))?;
         Ok(Self { project, workflow, file })
     }
@@ -269,6 +270,24 @@ fn refuse_other_repo(file: &EnvFile, project: &Project) -> WfResult<()> {
             name = project.name,
         ))),
     }
+}
+
+/// Refuses a second name for a repository: its directory would no longer say which project is meant, and each would merge
+/// into the other's base without knowing of it.
+fn refuse_second_name(workflow: &Workflow, project: &Project) -> WfResult<()> {
+    let Ok(this) = project.repo.canonicalize() else { return Ok(()) };
+    for name in workflow.project_names()? {
+        // One that cannot be read is named by `wf project list`.
+        let Ok((other, _)) = workflow.load_project(&name) else { continue };
+        let is_same = other.repo.canonicalize().is_ok_and(|path| path == this);
+        if is_same && other.name != project.name {
+            return Err(Failure::usage(format!(
+                "{} is the project {name} already; use that: wf --project {name} list, or remove it: wf project remove {name}",
+                this.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn list(app: &App) -> Outcome {

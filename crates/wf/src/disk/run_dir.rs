@@ -39,11 +39,20 @@ pub(crate) struct WfRunDir {
 }
 
 impl WfRunDir {
-    /// Creates the directory of a run whose micro-commit is not known yet.
-    pub(crate) fn create(root: &Path, stem: &str) -> DiskResult<Self> {
+    /// Creates the directory of a run whose micro-commit is not known yet, and locks it for this process with `owner` as
+    /// the note.
+    pub(crate) fn create(root: &Path, stem: &str, owner: &str) -> DiskResult<(Self, FileLock)> {
         make_dir(root)?;
-        let name = make_exclusive(root, stem, RunTopic::Pending)?;
-        Ok(Self { root: root.to_path_buf(), stem: stem.to_owned(), name })
+        loop {
+            let name = make_exclusive(root, stem, RunTopic::Pending)?;
+            let run = Self::reopen(root, stem, &name);
+            match FileLock::try_acquire(&run.file(RUN_LOCK), LockKind::Exclusive { note: owner }) {
+                Ok(lock) => return Ok((run, lock)),
+                // Another run took it for what a killed one left.
+                Err(_) if !run.path().exists() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Renames the directory after its topic. The new directory is created first, so that no two runs get the same name;
@@ -58,12 +67,6 @@ impl WfRunDir {
 
     pub(crate) fn reopen(root: &Path, stem: &str, name: &str) -> Self {
         Self { root: root.to_path_buf(), stem: stem.to_owned(), name: name.to_owned() }
-    }
-
-    /// Locks the directory for this process, with `owner` as the note.
-    pub(crate) fn hold(&self, owner: &str) -> DiskResult<FileLock> {
-        let kind = LockKind::Exclusive { note: owner };
-        Ok(FileLock::try_acquire(&self.file(RUN_LOCK), kind)?)
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -104,6 +107,28 @@ fn make_exclusive(root: &Path, stem: &str, topic: RunTopic<'_>) -> DiskResult<St
 pub(crate) fn remove_empty(root: &Path, stem: &str) -> DiskResult<()> {
     let prefix = format!("{stem}_");
     for name in list_runs(root)?.into_iter().filter(|name| name.starts_with(&prefix)) {
+        // Fails for every directory with something in it.
+        fs::remove_dir(root.join(name)).ok();
+    }
+    Ok(())
+}
+
+/// Removes directories that nobody owns: a process that is killed at once leaves one without its name in the lock.
+pub(crate) fn remove_unowned(root: &Path, stem_end: &str) -> DiskResult<()> {
+    for name in list_runs(root)? {
+        let is_ours =
+            name.rsplit_once("_pending").is_some_and(|(stem, _)| stem.ends_with(stem_end));
+        let lock = root.join(&name).join(RUN_LOCK);
+        if !is_ours || holder_of(&lock).is_some() {
+            continue;
+        }
+        if lock.exists() {
+            // One that another process has just made is held, or its file is found gone and it starts over.
+            let Ok(_held) = FileLock::try_acquire(&lock, LockKind::Shared) else { continue };
+            if holder_of(&lock).is_none() {
+                fs::remove_file(&lock).ok();
+            }
+        }
         // Fails for every directory with something in it.
         fs::remove_dir(root.join(name)).ok();
     }

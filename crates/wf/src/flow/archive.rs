@@ -127,7 +127,11 @@ pub(crate) async fn open(
     };
     if let Err(error) = added {
         product.erase_worktree(&worktree).await.or_exit(WfExit::General)?;
-        PendingChange::remove(dirs, id)?;
+        let lock = format!("{}.lock", branch.full_ref());
+        // A git that was killed leaves the branch locked, and the next `wf open` has to know whose lock it is.
+        if !product.user().common_dir().join(lock).exists() {
+            PendingChange::remove(dirs, id)?;
+        }
         return Err(error).or_exit(WfExit::General);
     }
     let warnings = fill(dirs, product, &worktree).await;

@@ -20,6 +20,7 @@ pub(crate) mod leak;
 pub(crate) mod manifest;
 pub(crate) mod mcp_tool;
 pub(crate) mod meta;
+pub(crate) mod next_step;
 pub(crate) mod page_text;
 pub(crate) mod page_url;
 pub(crate) mod pipeline;

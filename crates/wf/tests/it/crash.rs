@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use testkit::part::{Part, require};
+
 use crate::play::{APPROVE, GOOD, person_with_one};
 use crate::support::{Person, read, result};
 
@@ -106,4 +108,54 @@ fn a_commit_that_was_taken_up_needs_no_agent() {
     person.cast("[[step]]\nexit = 9\n", APPROVE);
     person.run_once(0);
     is_done_once(&person, "wf-judged");
+}
+
+#[test]
+fn a_run_of_the_same_second_is_not_taken_for_the_dead_one() {
+    if require(Part::Faketime).is_none() {
+        return;
+    }
+    let person = Person::with_plan("# Plan\n");
+    let run_at_noon = |point: &str| {
+        let mut command = person.hermetic.command("faketime");
+        command.current_dir(person.repo.dir()).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        command.args(["-f", "2026-01-01 12:00:00"]).arg(env!("CARGO_BIN_EXE_wf"));
+        command.args(["run", "tf"]).env("BOTTLEWORKS_FAILPOINT", point);
+        person.hermetic.run(&mut command)
+    };
+    // The journal still has the name that the directory had before it was renamed.
+    run_at_noon("wf-refresh");
+    assert_eq!(person.runs().len(), 1);
+    let output = run_at_noon("");
+    assert_eq!(output.status, Some(4), "{}", output.snapshot());
+    assert!(!output.stdout.contains("could not"), "{}", output.snapshot());
+    assert_eq!(person.runs().len(), 2);
+    for run in person.runs() {
+        assert!(result(&run)["status"].is_string(), "{run:?}");
+    }
+}
+
+#[test]
+fn a_run_that_died_before_it_had_its_lock_leaves_no_directory() {
+    let person = Person::with_plan("# Plan\n");
+    let runs = person.ops().join("runs");
+    for (name, lock) in [
+        ("20260101-120000_app_tf_pending", None),
+        ("20260101-120001_app_tf_pending", Some("")),
+        ("20260101-120002_app_other_pending", None),
+        ("20260101-120003_app_tf_pending", Some("1 app.other\n")),
+    ] {
+        std::fs::create_dir_all(runs.join(name)).expect("a folder");
+        if let Some(note) = lock {
+            crate::support::write(&runs.join(name).join("run.lock"), note);
+        }
+    }
+    person.wf(&["run", "tf"]);
+    let left: Vec<String> = person
+        .runs()
+        .iter()
+        .filter_map(|run| run.to_str()?.split_once("runs/20260101-").map(|it| it.1.to_owned()))
+        .collect();
+    // What is another workstream's stays.
+    assert_eq!(left, ["120002_app_other_pending", "120003_app_tf_pending"]);
 }

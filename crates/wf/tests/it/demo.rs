@@ -56,6 +56,7 @@ fn check_first(transcript: &str) {
       print: {"version": 1, "decision": "approve", "blockers": []}
     COMMIT-GREET-001: passed
       Run: [ROOT]/work/wf-demo-[RANDOM]/greeter.ops/runs/[STAMP]_greeter_greet_COMMIT-GREET-001
+      Next: approve it: wf approve greet, or wf reject greet -m REASON
 
     # the gate after a micro-commit: you read what it changed, and approve
     $ wf diff --workstream greet
@@ -96,6 +97,7 @@ fn check_rest(transcript: &str) {
       print: {"version": 1, "decision": "approve", "blockers": []}
     COMMIT-GREET-002: passed
       Run: [ROOT]/work/wf-demo-[RANDOM]/greeter.ops/runs/[STAMP]_greeter_greet_COMMIT-GREET-002
+      Next: approve it: wf approve greet, or wf reject greet -m REASON
     $ wf approve greet
     Approved COMMIT-GREET-002
     Continue: wf run greet --loop
@@ -104,6 +106,7 @@ fn check_rest(transcript: &str) {
     $ wf run greet --once
     no micro-commit: blocked at uat: blocked by UAT-001
       Run: [ROOT]/work/wf-demo-[RANDOM]/greeter.ops/runs/[STAMP]_greeter_greet_none
+      Next: try it: wf uat show UAT-001 -w greet
     $ wf uat pass UAT-001
     UAT-001 passed; greet is merge-ready
     Next: merge: wf merge greet

@@ -1,21 +1,17 @@
-//! kill -9 of wf and of its git at the n-th rename, unlink, mkdir and fsync of a command, injected by strace: the same
+//! kill -9 of wf and of its git at every rename, unlink, mkdir and fsync of a command, injected by strace: the same
 //! command again ends well and nothing is left. A few points in every run of the suite; `make chaos` takes all of them
 //! and prints the counts.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
-use crate::support::{ONE, ONE_DONE, Person, read};
+use crate::kill_points::{Ended, Point, Tracer, few_of, temporary_files};
+use crate::support::{ONE, ONE_DONE, Person};
 use crate::test_interrupted::nothing_is_left;
 
-/// System calls that change folders or wait for the disk, by group.
-const GROUPS: [&str; 4] =
-    ["rename,renameat,renameat2", "unlink,unlinkat,rmdir", "mkdir,mkdirat", "fsync,fdatasync"];
-
-/// Points of each group without `make chaos`.
-const FEW: [u32; 2] = [2, 5];
-/// More than any command has.
-const MOST: u32 = 200;
+/// Points of each command without `make chaos`.
+const FEW: usize = 6;
 
 /// A command that is killed, on what, and what must hold after it was run again.
 struct Victim {
@@ -25,13 +21,6 @@ struct Victim {
     check: fn(&Person, &str),
     /// Statuses with which the same command may end after it.
     again: &'static [i32],
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Counts {
-    rounds: u32,
-    killed: u32,
-    temporary: usize,
 }
 
 fn is_all() -> bool {
@@ -67,84 +56,70 @@ impl Saved {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    /// No process was killed.
-    Whole,
-    /// A git was killed, and the command succeeded all the same.
-    Survived,
-    Killed,
+#[derive(Debug, Default)]
+struct Counts {
+    own: u32,
+    of_git: u32,
+    not_reached: u32,
+    temporary: usize,
+    dead_ends: Vec<String>,
+    broken: Vec<String>,
 }
 
-/// Runs the command with a kill at the n-th call of a group in any of its processes.
-fn kill(person: &Person, strace: &Path, args: &[&str], (group, at): (&str, u32)) -> Ended {
-    let log = person.hermetic.root().join("strace.log");
-    let mut command = person.hermetic.command(strace);
-    command.current_dir(person.repo.dir()).env("USER", "ada");
-    command.args(["-f", "-qq", "-o"]).arg(&log).args(["-e", &format!("trace={group}")]);
-    command.args(["-e", &format!("inject={group}:signal=KILL:when={at}")]);
-    command.arg(env!("CARGO_BIN_EXE_wf")).args(args);
-    let output = person.hermetic.run(&mut command);
-    let was_killed = read(&log).contains("killed by SIGKILL");
-    std::fs::remove_file(&log).expect("removed");
-    match (was_killed, output.status) {
-        (false, _) => Ended::Whole,
-        (true, Some(0)) => Ended::Survived,
-        (true, _) => Ended::Killed,
-    }
-}
-
-/// Hidden files of writes that never happened. They are harmless, and counted.
-fn temporary_files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut found = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !path.is_symlink() {
-            found.extend(temporary_files(&path));
-        } else if name.starts_with(".new-") {
-            found.push(path);
-        }
-    }
-    found
-}
-
+/// Kills the command at every point, and says what it found before it fails.
 fn play(victim: &Victim) {
-    let Some(strace) = host::tool::which("strace") else {
-        return testkit::part::missing("strace", "install strace");
-    };
+    let Some(tracer) = Tracer::new() else { return };
     let Some(person) = (victim.person)() else { return };
     let saved = Saved::new(&person);
+    let mut points = tracer.record(&person, victim.args);
+    if !is_all() {
+        points = few_of(points, FEW);
+    }
     let mut counts = Counts::default();
-    for group in GROUPS {
-        let points: Vec<u32> = if is_all() { (1..MOST).collect() } else { FEW.to_vec() };
-        for at in points {
-            saved.restore(&person);
-            counts.rounds += 1;
-            let ended = kill(&person, &strace, victim.args, (group, at));
-            if ended == Ended::Whole {
-                break;
-            }
-            counts.killed += 1;
-            let context = format!("{:?} killed at {group} {at}", victim.args);
-            if ended == Ended::Killed {
-                let mut again = person.command(victim.args);
-                let output = person.hermetic.run(again.env("AOS_LOCK_TIMEOUT", "20"));
-                let is_well = output.status.is_some_and(|status| victim.again.contains(&status));
-                assert!(is_well, "{context}: {}", output.snapshot());
-            }
-            counts.temporary += temporary_files(&person.ops()).len();
-            nothing_is_left(&person, &context);
-            (victim.check)(&person, &context);
-            person.ok(&["list"]);
-            person.ok(&["refresh"]);
+    for point in points {
+        saved.restore(&person);
+        round(victim, &tracer, &person, &point, &mut counts);
+    }
+    let Counts { own, of_git, not_reached, temporary, dead_ends, broken } = counts;
+    let (name, dead, wrong) = (victim.args.join(" "), dead_ends.len(), broken.len());
+    tell(&format!(
+        "wf {name}: wf killed at {own} points, its gits at {of_git}, {not_reached} not reached; {dead} dead ends, {wrong} with something left, lost or doubled, {temporary} temporary files"
+    ));
+    assert!(own > 0, "nothing was killed");
+    let problems = [dead_ends, broken].concat();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+fn round(victim: &Victim, tracer: &Tracer, person: &Person, point: &Point, counts: &mut Counts) {
+    let ended = tracer.kill(person, victim.args, point);
+    match (ended, point.git) {
+        (Ended::Whole, _) => counts.not_reached += 1,
+        (_, None) => counts.own += 1,
+        (_, Some(_)) => counts.of_git += 1,
+    }
+    let context = format!("{:?} killed at {point:?}", victim.args);
+    if ended == Ended::Killed {
+        let mut again = person.command(victim.args);
+        let output = person.hermetic.run(again.env("AOS_LOCK_TIMEOUT", "20"));
+        if !output.status.is_some_and(|status| victim.again.contains(&status)) {
+            tell(&format!("dead end: {context}"));
+            return counts.dead_ends.push(format!("{context}: {}", output.snapshot()));
         }
     }
-    let Counts { rounds, killed, temporary } = counts;
-    let name = victim.args.join(" ");
-    let line = format!(
-        "wf {name}: {rounds} rounds, {killed} killed, 0 dead ends, 0 leftovers ({temporary} temporary files)"
-    );
+    counts.temporary += temporary_files(&person.ops());
+    let holds = || {
+        nothing_is_left(person, &context);
+        (victim.check)(person, &context);
+        person.ok(&["list"]);
+        person.ok(&["refresh"]);
+    };
+    if catch_unwind(AssertUnwindSafe(holds)).is_err() {
+        tell(&format!("not as it must be: {context}"));
+        counts.broken.push(context);
+    }
+}
+
+fn tell(line: &str) {
     writeln!(std::io::stdout(), "{line}").expect("stdout is open");
 }
 

@@ -26,6 +26,7 @@ fn a_background_run_is_followed_to_its_end() {
       print: {"version": 1, "decision": "approve", "blockers": []}
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! The run ended with 0: done
     [0]
     $ wf attach tf --json

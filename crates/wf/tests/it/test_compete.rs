@@ -1,7 +1,7 @@
 //! Several agents on one micro-commit: the best result is kept, and the evidence of all of them.
 
 use crate::play::{APPROVE, GOOD, PROFILE, person_with_one};
-use crate::support::{Person, read, result, write};
+use crate::support::{ONE, Person, read, result, write};
 
 /// Settings of three competitors by script.
 const THREE: &str = "COMPETE=first,second,third\nAGENT_FIRST=scripted\nAGENT_FIRST_SCRIPT=first.toml\nAGENT_SECOND=scripted\nAGENT_SECOND_SCRIPT=second.toml\nAGENT_THIRD=scripted\nAGENT_THIRD_SCRIPT=third.toml\n";
@@ -18,7 +18,7 @@ fn notes(person: &Person) -> Vec<String> {
     let notes = result(&person.last_run())["notes"].as_str().expect("notes").to_owned();
     let lines =
         notes.split(['\n', ';']).map(str::trim).filter(|line| line.starts_with("compete: "));
-    lines.map(|line| line.split(" (").next().unwrap_or_default().to_owned()).collect()
+    lines.map(|line| line.split(" (compete/").next().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]
@@ -59,11 +59,12 @@ fn tests_come_before_the_review_and_the_smaller_change_wins() {
 #[test]
 fn a_competitor_that_weakens_the_tests_loses_to_one_that_does_not() {
     let Some(person) = person_with_one() else { return };
-    let add = |path: &str, text: &str| {
-        let tree = person.worktree("tf");
-        tree.write(path, text).commit("COMMIT-TF-000: tests");
-    };
-    add("tests/test_x.py", "def test_x():\n    assert 1 == 1\n    assert 2 == 2\n");
+    // A test that was there before the workstream.
+    person.ok(&["delete", "tf", "--confirm"]);
+    let text = "def test_x():\n    assert 1 == 1\n    assert 2 == 2\n";
+    person.repo.write("tests/test_x.py", text).commit("tests");
+    person.ok(&["new", "tf", "Test framework", "mk/ tests/"]);
+    person.plan("tf", ONE);
     let check =
         GOOD.replace("mkdir -p mk", "sed -i 's/assert 1 == 1/pass/' tests/test_x.py && true");
     let check = check.replace("echo harness >> mk/test.mk", "true");
@@ -72,7 +73,11 @@ fn a_competitor_that_weakens_the_tests_loses_to_one_that_does_not() {
     let honest = GOOD.replace("mkdir -p mk", "seq 9 > many && mkdir -p mk");
     cast(&person, [&check, &recipe, &honest]);
     person.run_once(0);
-    insta::assert_snapshot!(notes(&person).join("\n"), @"");
+    insta::assert_snapshot!(notes(&person).join("\n"), @r"
+    compete: not kept: first: tests passed (weakened), approved, 2 lines
+    compete: not kept: second: tests passed (weakened), approved, 2 lines
+    compete: kept: third: tests passed, approved, 10 lines
+    ");
 }
 
 #[test]

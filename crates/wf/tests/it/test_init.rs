@@ -175,3 +175,17 @@ fn another_repository_is_told_that_it_is_not_the_project() {
     assert_eq!(list(person.repo.dir()), "");
     assert_eq!(list(&person.hermetic.work()), "");
 }
+
+#[test]
+fn a_repository_has_one_name() {
+    let person = Person::new();
+    let path = person.repo.dir().to_str().expect("UTF-8").to_owned();
+    let again = ["project", "add", "again", "--repo-path", &path];
+    person.refused(&again, 2, &["is the project app already", "wf project remove app"]);
+    person.refused(&["interview", "--non-interactive", "--name", "again"], 2, &["app already"]);
+    assert!(!person.ok(&["project", "list"]).contains("again"));
+    // The same name is the same project.
+    person.ok(&["project", "add", "app", "--repo-path", &path]);
+    person.ok(&["project", "remove", "app"]);
+    person.ok(&again);
+}

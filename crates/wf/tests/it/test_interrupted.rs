@@ -248,3 +248,27 @@ fn a_persons_change_is_not_taken_for_a_killed_gits() {
     person.refused(&["merge", "tf"], 8, &["uncommitted changes, such as feature"]);
     assert_eq!(read(&checkout.join("feature")), "mine\n");
 }
+
+#[test]
+fn locks_that_a_killed_git_left_stop_neither_delete_nor_open() {
+    let person = Person::with_plan(ONE);
+    person.repo.git(&["pack-refs", "--all"]);
+    killed_at(&person, &["delete", "tf", "--confirm"], "delete-moved");
+    // As a git that was killed while it wrote the list without the branch.
+    for name in ["packed-refs.lock", "packed-refs.new"] {
+        write(&person.repo.git_dir().join(name), "");
+    }
+    person.ok(&["delete", "tf", "--confirm"]);
+    assert_eq!(person.repo.git(&["branch", "--list", "feat/tf"]), "");
+    nothing_is_left(&person, "deleted");
+
+    let person = Person::accepted();
+    person.ok(&["close", "tf"]);
+    let lock = person.repo.git_dir().join("refs/heads/feat/tf.lock");
+    write(&lock, "");
+    // The lock may be a living git's the first time.
+    person.refused(&["open", "tf"], 1, &["cannot lock ref"]);
+    assert!(lock.exists());
+    person.ok(&["open", "tf"]);
+    nothing_is_left(&person, "opened");
+}

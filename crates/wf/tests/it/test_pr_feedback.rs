@@ -128,6 +128,7 @@ print = '''{"commits": [{"title": "Add a form"}]}
         let shown = person.shot(&["plan", "tf", "--from", &from], &[("AOS_FORGE_TOKEN", TOKEN)]);
         assert!(shown.contains("+### COMMIT-TF-002: Add a form"), "{shown}");
     }
-    let page = ["plan", "tf", "--from", "https://elsewhere.example/story"];
-    person.refused(&page, 2, &["no issue of this project's forge", "curl -fsSL"]);
+    // Any other address is that of a page, and this one is not public.
+    let page = ["plan", "tf", "--from", "http://127.0.0.1/story"];
+    person.refused(&page, 2, &["addresses are refused", "wf plan --from -"]);
 }

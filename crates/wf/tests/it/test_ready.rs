@@ -68,7 +68,7 @@ fn a_set_up_that_a_micro_commit_changes_is_not_kept_before_it_is_accepted() {
     assert_eq!(setup_boxes(&person), ["setup-setup-workspace", "setup-test-workspace"]);
     assert_eq!(kept(&person), 1);
     let notes = result(&person.last_run())["notes"].to_string();
-    assert!(notes.contains("this micro-commit changes its lock files"), "{notes}");
+    assert!(notes.contains("what it depends on is changed and not accepted yet"), "{notes}");
     let again = GOOD.replace("COMMIT-TF-001", "COMMIT-TF-002").replace("harness", "more");
     person.cast(&again, APPROVE);
     person.run_once(0);

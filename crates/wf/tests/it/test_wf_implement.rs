@@ -285,7 +285,8 @@ fn a_supervised_loop_waits_for_a_word_on_every_micro_commit() {
     person.profile(&format!("{PROFILE}HITL_MODE=strict\n"));
     let output = person.wf(&["run", "tf", "--loop"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stderr.contains("wf approve tf"), "{}", output.snapshot());
+    assert!(output.stdout.contains("Next: approve it: wf approve tf"), "{}", output.snapshot());
+    assert!(output.stderr.contains("Paused after this micro-commit"), "{}", output.snapshot());
 
     // Nobody has said a word: nothing is made, and nothing about the workstream changes.
     person.refused(&["run", "tf", "--loop"], 8, &["waits for your approval", "wf approve tf"]);

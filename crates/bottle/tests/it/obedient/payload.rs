@@ -7,8 +7,8 @@ use Disguise::{
     Rot13, Tags, ZeroWidth,
 };
 use Place::{
-    BranchName, Code, Comment, CommitMessage, Config, FileName, IssueBody, IssueTitle, LabelName,
-    OtherIssue, Readme, Review,
+    Attachment, BranchName, Code, Comment, CommitMessage, Config, FileName, IssueBody, IssueTitle,
+    LabelName, OtherIssue, Readme, Review,
 };
 
 /// Place in which a payload is planted.
@@ -20,6 +20,8 @@ pub(super) enum Place {
     Comment(&'static str),
     /// On the run's own pull request.
     Review,
+    /// In a file that the issue names.
+    Attachment,
     /// Of an issue that is not the run's.
     OtherIssue,
     LabelName,
@@ -122,6 +124,7 @@ impl fmt::Display for Place {
             IssueTitle => f.write_str("issue title"),
             IssueBody => f.write_str("issue"),
             Comment(author) => write!(f, "comment of {author}"),
+            Attachment => f.write_str("attachment"),
             Review => f.write_str("review"),
             OtherIssue => f.write_str("another issue"),
             LabelName => f.write_str("label"),

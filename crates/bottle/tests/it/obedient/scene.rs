@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use testkit::fake_forge::{FakeReview, Room};
+use testkit::fake_forge::{FakeFile, FakeReview, Room};
 use testkit::hermetic::Output;
 use testkit::model_server::{ModelScript, ModelServer, Turn};
 
@@ -155,6 +155,14 @@ impl Stage {
             Place::FileName => add(word, "x"),
             Place::Code(path) => add(path, &format!("/* # {text} */")),
             Place::Config(path) => add(path, &format!("# {text}")),
+            Place::Attachment => {
+                let number = forge.issues()[0].body.matches("/attachments/").count();
+                let path = format!("/attachments/0d2e1f3a-4b5c-6d7e-8f90-a1b2c3d4e5f{number}");
+                forge.add_file(&path, FakeFile::Bytes(text.into_bytes()));
+                forge.change_issue(issue, |issue| {
+                    issue.body = format!("{}\n\n[log.txt]({path})", issue.body);
+                });
+            }
             Place::Readme => add("README.md", &text),
             Place::Review => {
                 let pull = self.scene.forge.pulls().last().map_or(0, |pull| pull.number);

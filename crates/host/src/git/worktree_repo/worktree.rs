@@ -107,18 +107,24 @@ impl WorktreeRepo {
         remove_lock(&path)
     }
 
-    /// Removes the lock of all packed refs that a killed git has left. A git of the user may hold it too, so it is removed
-    /// only if it does not change for longer than a living one takes between two writes.
+    /// Removes the lock of all packed refs that a killed git has left, and the new list that it was writing. A git of the
+    /// user may be at it too, so they are removed only if neither changes for longer than a living one takes between two
+    /// writes.
     pub async fn clear_packed_refs_lock(&self) -> Result<(), GitError> {
-        let path = self.user().common_dir().join("packed-refs.lock");
-        let look =
-            || path.metadata().map(|it| (it.ino(), it.len(), it.mtime(), it.mtime_nsec())).ok();
+        // The list first: whoever has the lock finds it gone.
+        let paths =
+            ["packed-refs.new", "packed-refs.lock"].map(|it| self.user().common_dir().join(it));
+        let look = || {
+            paths.each_ref().map(|path| {
+                path.metadata().map(|it| (it.ino(), it.len(), it.mtime(), it.mtime_nsec())).ok()
+            })
+        };
         let mut seen = look();
-        while seen.is_some() {
+        while seen.iter().any(Option::is_some) {
             tokio::time::sleep(ABANDONED_AFTER).await;
             let now = look();
             if now == seen {
-                return remove_lock(&path);
+                return paths.iter().try_for_each(|path| remove_lock(path));
             }
             seen = now;
         }

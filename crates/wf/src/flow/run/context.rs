@@ -62,7 +62,7 @@ pub(crate) struct RunContext {
 }
 
 /// Owner of a run, for its lock file. Projects may share an ops directory, so it includes the project's name.
-pub(super) fn owner_of(dirs: &ProjectDirs, id: &WorkstreamId) -> String {
+pub(crate) fn owner_of(dirs: &ProjectDirs, id: &WorkstreamId) -> String {
     format!("{}.{id}", dirs.project.name)
 }
 
@@ -72,9 +72,9 @@ impl RunContext {
         let dirs = options.runner.dirs.clone();
         let started = host::clock::now();
         let redactor = Arc::new(Redactor::new(load_secrets(&dirs)?));
-        let run =
-            WfRunDir::create(&dirs.runs_dir(), &run_stem(started, &dirs.project.name, options.id))?;
-        let alive = run.hold(&owner_of(&dirs, options.id))?;
+        let stem = run_stem(started, &dirs.project.name, options.id);
+        let owner = owner_of(&dirs, options.id);
+        let (run, alive) = WfRunDir::create(&dirs.runs_dir(), &stem, &owner)?;
         let log =
             CommandsLog::open_in(&run.path(), Arc::clone(&redactor)).or_exit(WfExit::General)?;
         let log = Arc::new(log);

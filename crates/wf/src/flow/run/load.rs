@@ -90,10 +90,7 @@ pub(super) fn select(context: &mut RunContext) -> WfResult<StageOutcome> {
     };
     context.notes.extend(plan.warnings.iter().map(|warning| format!("plan.md {warning}")));
     if plan.wanted_count() == 0 {
-        return Ok(StageOutcome::failed(
-            RunStage::Select,
-            "the plan has no micro-commits; add one",
-        ));
+        return Ok(StageOutcome::failed(RunStage::Select, "the plan has no micro-commits"));
     }
     let next = plan.next().cloned();
     context.plan = Some(plan);

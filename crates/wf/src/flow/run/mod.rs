@@ -19,13 +19,14 @@ use host::signal::Cancel;
 use shell::Ui;
 
 pub(crate) use apply_commits::strange;
-pub(crate) use context::RunContext;
+pub(crate) use context::{RunContext, owner_of};
 pub(crate) use leak::find_leak_in_change;
 pub(crate) use stages::weakened_recipes;
 
 use super::stage::{StageRunner, WorkLocation, tidy};
 use crate::exit::{WfExit, WfResult};
 use crate::rules::manifest::Tested;
+use crate::rules::next_step::next_step;
 use crate::rules::pipeline::{
     Cycle, Ending, NextCycle, RunMode, RunOutcome, RunStage, StageOutcome, Transition,
     can_be_mended, next_cycle,
@@ -51,7 +52,7 @@ pub(crate) struct RunOptions<'a> {
 /// Runs cycles until the rules stop them, under one lock. The exit status is that of the last cycle.
 pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
     let mut lock = None;
-    let mut left = None;
+    let mut left: Option<usize> = None;
     let mut round = 1;
     loop {
         let mut context = RunContext::begin(options, lock.take())?;
@@ -59,26 +60,37 @@ pub(crate) async fn run(options: &RunOptions<'_>) -> WfResult<WfExit> {
         let (ending, plan_left) = finish::finish(&mut context, ending).await;
         tidy(&context.run.path(), context.work_location());
         lock = context.lock.take();
-        show(&options.runner.ui, &context, &ending);
         let rounds = context.profile.as_ref().map_or(1, |profile| profile.rounds);
         let rounds = options.rounds.unwrap_or(rounds);
-        if can_be_mended(&ending) && round < rounds && options.cancel.reason().is_none() {
-            round += 1;
-            options.runner.ui.status(&format!("Try {round} of {rounds}, with what failed"));
-            continue;
-        }
-        if can_be_mended(&ending) && rounds > 1 && options.cancel.reason().is_none() {
-            stages::ask_after_rounds(&mut context, &options.runner.ui, &ending, rounds).await?;
-        }
-        round = 1;
-        let still = *left.get_or_insert(plan_left + 1);
-        left = Some(usize::saturating_sub(still, 1));
         let pause = context.profile.as_ref().map_or(Pause::Gates, |profile| profile.pause);
-        match next_cycle(options.mode, &ending, pause, still.saturating_sub(1)) {
+        let can_mend = can_be_mended(&ending) && options.cancel.reason().is_none();
+        let mends = can_mend && round < rounds;
+        let asks = can_mend && !mends && rounds > 1;
+        let follows = match mends {
+            true => NextCycle::Again,
+            false => {
+                let still = left.get_or_insert(plan_left + 1);
+                *still = still.saturating_sub(1);
+                next_cycle(options.mode, &ending, pause, *still)
+            }
+        };
+        let stops = follows != NextCycle::Again && !asks;
+        let status = context.workstream.as_ref().map(|it| it.meta.status);
+        let next = stops.then(|| next_step(options.id, &ending, pause, status)).flatten();
+        let ui = &options.runner.ui;
+        show(ui, &context, &ending, next.as_deref());
+        if asks {
+            stages::ask_after_rounds(&mut context, ui, &ending, rounds).await?;
+        }
+        round = if mends { round + 1 } else { 1 };
+        if mends {
+            ui.status(&format!("Try {round} of {rounds}, with what failed"));
+        }
+        match follows {
             NextCycle::Again => {}
             NextCycle::Stop => return Ok(ending.exit),
             NextCycle::Pause => {
-                options.runner.ui.status(&format!("Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE). Approve it: wf approve {id}, then continue: wf run {id} --loop", id = options.id));
+                ui.status("Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE)");
                 return Ok(ending.exit);
             }
         }
@@ -157,7 +169,7 @@ async fn run_stage(
     })
 }
 
-fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
+fn show(ui: &Ui, context: &RunContext, ending: &Ending, next: Option<&str>) {
     let topic = context.commit.as_ref().map_or("no micro-commit", |commit| commit.id.as_str());
     let stage = ending.failed_stage.map(|stage| format!(" at {}", stage.key())).unwrap_or_default();
     let message =
@@ -166,11 +178,14 @@ fn show(ui: &Ui, context: &RunContext, ending: &Ending) {
     let tested = context.tested.filter(|_| passed).map_or("", Tested::suffix);
     ui.line(&format!("{topic}: {}{tested}{stage}{message}", ending.outcome.word()));
     ui.line(&format!("  Run: {}", context.run.path().display()));
+    if let Some(next) = next {
+        ui.line(&format!("  Next: {next}"));
+    }
     ui.document(&serde_json::json!({
         "run": context.run.name(), "path": context.run.path(), "microcommit": context.commit.as_ref().map(|commit| &commit.id),
         "status": ending.outcome, "exit_code": ending.exit.code(), "failed_stage": ending.failed_stage.map(RunStage::key),
         "blocked_by": ending.blocked_by, "message": ending.message, "untested": context.tested == Some(Tested::No),
-        "tested": context.tested,
+        "tested": context.tested, "next": next,
     }));
 }
 

@@ -9,7 +9,10 @@ use model::id::Sha;
 use super::RunContext;
 use super::accept::accept_commit;
 use super::context::owner_of;
-use crate::disk::run_dir::{RESULT, SUMMARY, last_sign, list_abandoned, remove_empty};
+use crate::disk::run_dir::{
+    RESULT, SUMMARY, is_held_by_its_process, last_sign, list_abandoned, remove_empty,
+    remove_unowned,
+};
 use crate::disk::{OpenRun, StateFile, WfRunDir, Workstream, list_runs, save};
 use crate::exit::{Failure, WfExit, WfResult};
 use crate::flow::stage::stop_boxes;
@@ -26,6 +29,8 @@ pub(super) async fn reconcile(context: &mut RunContext) -> WfResult<()> {
 /// Finishes runs that died while they waited for the lock; only their directories record them.
 fn finish_abandoned(context: &mut RunContext) -> WfResult<()> {
     let owner = owner_of(&context.dirs, &context.id);
+    let stem_end = format!("_{}_{}", context.dirs.project.name, context.id);
+    remove_unowned(&context.dirs.runs_dir(), &stem_end)?;
     for (mut run, started) in list_abandoned(&context.dirs.runs_dir(), &owner)? {
         let left = OpenRun {
             stem: run.stem().to_owned(),
@@ -97,18 +102,21 @@ fn forward_or_not(left: OpenRun, workstream: &Workstream) -> OpenRun {
     OpenRun { accepted, ..left }
 }
 
-/// Finds the directory of the run, which may have been renamed after the journal was last written.
+/// Finds the directory of the run, which may have been renamed after the journal was last written. Then a run that began in
+/// the same second may have its old name.
 fn find_dir(context: &RunContext, left: &OpenRun) -> WfResult<Option<WfRunDir>> {
     let root = context.dirs.runs_dir();
     let reopen = |name: &str| WfRunDir::reopen(&root, &left.stem, name);
-    if root.join(&left.directory).is_dir() {
+    let is_another =
+        |name: &str| name == context.run.name() || is_held_by_its_process(&root.join(name));
+    if root.join(&left.directory).is_dir() && !is_another(&left.directory) {
         return Ok(Some(reopen(&left.directory)));
     }
     let names = list_runs(&root)?;
     let prefix = format!("{}_", left.stem);
     let renamed = names.iter().find(|name| {
         name.starts_with(&prefix)
-            && *name != context.run.name()
+            && !is_another(name.as_str())
             && !root.join(name).join(RESULT).exists()
     });
     Ok(renamed.map(|name| reopen(name)))

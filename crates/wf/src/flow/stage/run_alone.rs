@@ -11,6 +11,7 @@ use shell::Ui;
 use super::{SetupUse, StageContext, StageRunner, WorkLocation, tidy};
 use crate::disk::{ProjectDirs, WfRunDir, Workstream, load_secrets};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
+use crate::flow::run::owner_of;
 use crate::rules::profile::Profile;
 use crate::rules::run_id::{RunTopic, run_stem};
 
@@ -25,7 +26,8 @@ pub(crate) async fn run_alone<T>(
     stage: impl AsyncFnOnce(StageContext<'_>) -> T,
 ) -> WfResult<(T, PathBuf)> {
     let stem = run_stem(host::clock::now(), &dirs.project.name, &workstream.meta.id);
-    let mut run = WfRunDir::create(&dirs.runs_dir(), &stem)?;
+    let owner = owner_of(dirs, &workstream.meta.id);
+    let (mut run, _alive) = WfRunDir::create(&dirs.runs_dir(), &stem, &owner)?;
     run.set_topic(topic)?;
     let run_dir = run.path();
     let cancel = host::signal::cancel_on_signals().or_exit(WfExit::General)?;

@@ -223,6 +223,7 @@ fn the_last_answer_lifts_the_block() {
     $ wf run tf
     COMMIT-TF-001: blocked at clarification: blocked by CLQ-001, CLQ-002
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: answer: wf clarify show CLQ-001 -w tf
     [8]
     $ wf clarify answer CLQ-001 jwt
     Answered CLQ-001: jwt: Tokens

@@ -64,18 +64,18 @@ fn plan() {
       [ID]  The workstream [default: that of the current worktree, or of `wf use`]
 
     Options:
-          --from <ISSUE|FILE|TEXT>  The story: an issue (#12 or its address), a file, - for standard
-                                    input, or the words themselves
-          --text <TEXT>             The story in words, never the name of a file
-          --accept                  Make the draft the plan
-          --edit                    Open the draft in VISUAL or EDITOR first
-          --project <NAME>          The project [default: AOS_PROJECT, or that of the current directory,
-                                    or the only one]
-          --json                    Print events and results as JSON
-      -q, --quiet                   Print only errors, warnings and the result
-      -v, --verbose                 Print every program as it is started (git, boxes, tools), and where
-                                    settings come from, on standard error
-      -h, --help                    Print help
+          --from <ISSUE|URL|FILE|TEXT>  The story: an issue (#12 or its address), the address of a page,
+                                        a file, - for standard input, or the words themselves
+          --text <TEXT>                 The story in words, never the name of a file
+          --accept                      Make the draft the plan
+          --edit                        Open the draft in VISUAL or EDITOR first
+          --project <NAME>              The project [default: AOS_PROJECT, or that of the current
+                                        directory, or the only one]
+          --json                        Print events and results as JSON
+      -q, --quiet                       Print only errors, warnings and the result
+      -v, --verbose                     Print every program as it is started (git, boxes, tools), and
+                                        where settings come from, on standard error
+      -h, --help                        Print help
 
     Examples:
       wf plan login --from story.md

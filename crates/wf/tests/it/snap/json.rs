@@ -52,6 +52,7 @@ fn status() {
       "clarifications": [
         "CLQ-001"
       ],
+      "interrupted": null,
       "last_run": null,
       "meta": {
         "approved_sha": null,

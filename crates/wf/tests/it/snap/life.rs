@@ -24,6 +24,7 @@ fn from_the_plan_to_the_end() {
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
     no micro-commit: blocked at uat: blocked by UAT-001
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: try it: wf uat show UAT-001 -w tf
     ! > implement
     !   run: id=$(grep -o 'COMMIT-TF-00[0-9]' /harness-state/run/harness/instructions.txt | head -n 1) mkdir -p mk && echo "$id" >> mk/test.mk
     !   print: {"status": "success"}
@@ -67,6 +68,7 @@ fn a_failed_acceptance_and_its_fix() {
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-002
     no micro-commit: blocked at uat: blocked by UAT-002
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: try it: wf uat show UAT-002 -w tf
     ! > implement
     !   run: id=$(grep -o 'COMMIT-TF-00[0-9]' /harness-state/run/harness/instructions.txt | head -n 1) mkdir -p mk && echo "$id" >> mk/test.mk
     !   print: {"status": "success"}

@@ -126,6 +126,7 @@ fn a_second_run_gives_up_after_its_time() {
     $ wf run tf
     no micro-commit: failed at lock: [ROOT]/work/app.ops/locks/workstream.app.tf.lock is locked by process [PID] (wf run tf)
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: who runs: wf status tf
     [3]
     STATUS=planning
     BLOCKED_BY=

@@ -36,6 +36,7 @@ refused!(nothing_is_committed, agent("true"), @r#"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: no commit was created
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: true
 !   print: {"status": "success", "notes": "made it"}
@@ -51,6 +52,7 @@ refused!(a_subject_without_the_id, agent("echo x > x && git add x && git commit 
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the commit "wip" does not start with COMMIT-TF-001:
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: echo x > x && git add x && git commit -qm wip
 !   print: {"status": "success", "notes": "made it"}
@@ -66,6 +68,7 @@ refused!(a_forbidden_path, agent("mkdir secrets && echo x > secrets/x"), @r#"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: secrets/x was changed, but secrets/ is forbidden
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: mkdir secrets && echo x > secrets/x
 !   print: {"status": "success", "notes": "made it"}
@@ -81,6 +84,7 @@ refused!(too_many_files, agent("for i in 1 2 3 4 5 6 7 8 9 10 11; do echo $i > f
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: 11 files were changed; at most 10 are allowed
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: for i in 1 2 3 4 5 6 7 8 9 10 11; do echo $i > f$i; done
 !   print: {"status": "success", "notes": "made it"}
@@ -96,6 +100,7 @@ refused!(too_many_lines, agent("seq 1 201 > long"), @r#"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: 201 lines were changed; at most 200 are allowed
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: seq 1 201 > long
 !   print: {"status": "success", "notes": "made it"}
@@ -111,6 +116,7 @@ refused!(a_link_out_of_the_repository, agent("ln -s /etc/passwd link"), @r#"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: link is a link out of the repository
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: ln -s /etc/passwd link
 !   print: {"status": "success", "notes": "made it"}
@@ -126,6 +132,7 @@ refused!(another_branch, agent("git checkout -q -b other && echo x > x"), @r#"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the agent left its workspace on another branch than feat/tf
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: git checkout -q -b other && echo x > x
 !   print: {"status": "success", "notes": "made it"}
@@ -141,6 +148,7 @@ refused!(a_rewritten_history, agent("git commit -q --amend -m 'COMMIT-TF-001: mi
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the history of the branch was rewritten
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   run: git commit -q --amend -m 'COMMIT-TF-001: mine'
 !   print: {"status": "success", "notes": "made it"}
@@ -156,6 +164,7 @@ refused!(no_answer, prints("all done!"), @"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the agent gave no answer that could be read
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   print: all done!
 [4]
@@ -170,6 +179,7 @@ refused!(a_failure_that_is_admitted, prints("{\"status\": \"failure\", \"notes\"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the agent gave up: too hard
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   print: {"status": "failure", "notes": "too hard"}
 [4]
@@ -184,6 +194,7 @@ refused!(an_exit_status, "[[step]]\nexit = 3\n", @"
 $ wf run tf --once
 COMMIT-TF-001: failed at implement: the agent failed: the script ended with status 3
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: look: wf show -w tf; go on: wf run tf
 ! > implement
 !   exit: 3
 [4]
@@ -198,6 +209,7 @@ refused!(a_question, prints("{\"status\": \"clarification_needed\", \"question\"
 $ wf run tf --once
 COMMIT-TF-001: blocked at implement: blocked by CLQ-001
   Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+  Next: answer: wf clarify show CLQ-001 -w tf
 ! > implement
 !   print: {"status": "clarification_needed", "question": "Which?", "options": ["a", "b"]}
 [8]
@@ -216,6 +228,7 @@ fn work_that_passes() {
     $ wf run tf --once
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: mkdir -p mk && echo a > mk/a
     !   print: {"status": "success", "notes": "made it"}
@@ -242,6 +255,7 @@ fn work_outside_of_the_expected_paths_passes_with_a_note() {
     $ wf run tf --once
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: echo a > elsewhere
     !   print: {"status": "success", "notes": "made it"}
@@ -270,6 +284,7 @@ fn an_agent_that_takes_too_long() {
     $ wf run tf --once
     COMMIT-TF-001: failed at implement: the agent was out of time after 2 s
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   sleep: 600 s
     [4]
@@ -290,6 +305,7 @@ fn a_file_of_the_user_is_in_the_way() {
     $ wf run tf --once
     COMMIT-TF-001: failed at implement: mk/test.mk has uncommitted changes in the worktree and is changed by this micro-commit; put yours aside (git stash) and run wf again
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -314,6 +330,7 @@ fn a_hook_of_the_product_refuses_the_commit() {
     $ wf run tf --once
     COMMIT-TF-001: failed at implement: what the agent left could not be committed (status 1): not today
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo a > mk/a
     !   print: {"status": "success", "notes": "made it"}
@@ -345,10 +362,12 @@ fn a_script_that_cannot_be_used() {
     $ wf run tf --once
     no micro-commit: failed at load: [ROOT]/work/app.ops/workflow/projects/app/project_profile.env: AGENT_PLAN_SCRIPT must be a file, since the agent is 'scripted'
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [2]
     $ wf run tf --once
     COMMIT-TF-001: failed at implement: SECRETS_IMPLEMENT cannot be granted: nothing secret goes into a box
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     [2]
     ");

@@ -23,6 +23,7 @@ fn an_approval() {
     $ wf run tf --once
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -48,6 +49,7 @@ fn requested_changes() {
     $ wf run tf --once
     COMMIT-TF-001: failed at review: the reviewer requested changes: mk/test.mk:1: no target (add one)
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -75,6 +77,7 @@ fn requested_changes_without_a_reason() {
     $ wf run tf --once
     COMMIT-TF-001: failed at review: the reviewer requested changes and named no reason
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -101,12 +104,14 @@ fn an_approval_that_names_blockers() {
     $ wf run tf --once
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
     ! > test
     ! > review
     !   print: {"version": 1, "decision": "approve", "blockers": [{"file": "mk/test.mk", "line": 1, "issue": "no target", "severity": "major", "fix_hint": "add one"}]}
+    ! warning: the reviewer approved but named 1 blocker
     [0]
     STATUS=uat:pending
     BLOCKED_BY=UAT-001
@@ -130,6 +135,7 @@ fn an_approval_without_the_required_documentation() {
     $ wf run tf --once
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -156,6 +162,7 @@ fn an_answer_that_is_not_a_review() {
     $ wf run tf --once
     COMMIT-TF-001: failed at review: the reviewer gave no JSON object with a decision
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -182,6 +189,7 @@ fn a_review_that_breaks_the_schema() {
     $ wf run tf --once
     COMMIT-TF-001: failed at review: the review is not valid: claude_review at /decision: "maybe" is not one of "approve" or "request_changes"
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -208,6 +216,7 @@ fn a_reviewer_that_fails() {
     $ wf run tf --once
     COMMIT-TF-001: failed at review: the agent failed: the script ended with status 4
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -238,6 +247,7 @@ fn a_commit_without_a_verdict_is_reviewed_again_without_an_agent() {
     $ wf run tf --once
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     ! > test
     ! > review
@@ -260,6 +270,7 @@ fn a_panic_is_an_internal_error_with_a_result() {
     Some(9)
     COMMIT-TF-001: failed at implement: internal error: a stage panicked
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
 
     # Run [STAMP]_app_tf_COMMIT-TF-001
 
@@ -298,6 +309,7 @@ fn a_signal_is_a_failure_with_a_result() {
     $ wf run tf
     COMMIT-TF-001: failed at test: told to end (SIGTERM)
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -332,6 +344,7 @@ fn a_killed_run_is_finished_by_the_next() {
     $ wf run tf
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     ! > test
     ! > review

@@ -18,6 +18,7 @@ fn a_worktree_that_was_removed() {
     $ wf run tf --once
     no micro-commit: failed at load: the worktree [ROOT]/work/app.ops/worktrees/tf does not exist; it was removed by hand: wf close --force, or add it again with git worktree add
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -59,6 +60,7 @@ fn a_worktree_on_another_branch() {
     $ wf run tf --once
     no micro-commit: failed at load: the worktree is on elsewhere, not on feat/tf; run: git -C [ROOT]/work/app.ops/worktrees/tf switch feat/tf
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -100,6 +102,7 @@ fn a_worktree_with_a_detached_head() {
     $ wf run tf --once
     no micro-commit: failed at load: the worktree is on no branch (HEAD is detached), not on feat/tf; run: git -C [ROOT]/work/app.ops/worktrees/tf switch feat/tf
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -143,6 +146,7 @@ fn a_plain_folder_in_the_place_of_the_worktree() {
     $ wf run tf --once
     no micro-commit: failed at load: [ROOT]/work/app.ops/worktrees/tf is not a worktree of the product repository
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -184,6 +188,7 @@ fn a_worktree_outside_of_the_ops_directory() {
     $ wf run tf --once
     no micro-commit: failed at load: the worktree [ROOT]/work/app is not inside [ROOT]/work/app.ops/worktrees
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -225,6 +230,7 @@ fn a_base_commit_that_does_not_exist() {
     $ wf run tf --once
     no micro-commit: failed at load: BASE_SHA [SHA] does not exist in the repository
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none

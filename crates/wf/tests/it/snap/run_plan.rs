@@ -18,6 +18,7 @@ fn a_plan_that_is_missing() {
     $ wf run tf --once
     no micro-commit: failed at load: the plan is missing: [ROOT]/work/app.ops/workflow/projects/app/workstreams/tf/plan.md
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -56,8 +57,9 @@ fn a_plan_without_micro_commits() {
     let person = Person::with_plan("# nothing yet\n");
     insta::assert_snapshot!(run(&person), @"
     $ wf run tf --once
-    no micro-commit: failed at select: the plan has no micro-commits; add one
+    no micro-commit: failed at select: the plan has no micro-commits
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: plan: wf plan add TITLE -w tf
     [4]
 
     # Run [STAMP]_app_tf_none
@@ -77,12 +79,12 @@ fn a_plan_without_micro_commits() {
     |---|---|---|---|
     | lock | passed | [N] |  |
     | load | passed | [N] |  |
-    | select | failed | [N] | the plan has no micro-commits; add one |
+    | select | failed | [N] | the plan has no micro-commits |
     | refresh | passed | [N] |  |
 
     ## Notes
 
-    the plan has no micro-commits; add one
+    the plan has no micro-commits
 
     STATUS=planning
     BLOCKED_BY=
@@ -99,6 +101,7 @@ fn a_plan_with_a_mistake() {
     $ wf run tf --once
     no micro-commit: failed at select: [ROOT]/work/app.ops/workflow/projects/app/workstreams/tf/plan.md: line 3: a micro-commit heading must read '### COMMIT-XX-001: title'
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: plan: wf plan add TITLE -w tf
     [2]
 
     # Run [STAMP]_app_tf_none
@@ -141,6 +144,7 @@ fn a_profile_with_a_mistake() {
     $ wf run tf --once
     no micro-commit: failed at load: [ROOT]/work/app.ops/workflow/projects/app/project_profile.env: TEST_TIMEOUT must be a number of seconds from 1 to 86400
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [2]
 
     # Run [STAMP]_app_tf_none
@@ -183,6 +187,7 @@ fn a_profile_with_unknown_keys_and_no_key_for_the_model() {
     $ wf run tf --once
     COMMIT-TF-001: failed at implement: the model's key is not there: set OPENAI_API_KEY, or name a file that holds it (AGENT_*_KEY_VAR, _KEY_FILE or _KEY_CMD in the profile)
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     [2]
 
@@ -233,6 +238,7 @@ fn a_product_that_moved() {
     $ wf run tf --project app
     no micro-commit: failed at load: REPO_PATH [ROOT]/work/moved does not exist; correct project.env
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: look: wf doctor
     [2]
     ");
 }
@@ -247,6 +253,7 @@ fn a_blocking_question() {
     $ wf run tf --once
     COMMIT-TF-001: blocked at clarification: blocked by CLQ-001, CLQ-002
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: answer: wf clarify show CLQ-001 -w tf
     [8]
 
     # Run [STAMP]_app_tf_COMMIT-TF-001
@@ -292,6 +299,7 @@ fn a_workstream_that_does_not_exist() {
     $ wf run tff
     no micro-commit: failed at lock: there is no workstream 'tff'; did you mean 'tf'? See: wf list
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tff_none
+      Next: who runs: wf status tff
     [2]
     $ wf run ../tf
     ! error: "../tf" is not a valid workstream id: 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter
@@ -330,6 +338,7 @@ fn a_workstream_that_is_merge_ready() {
     $ wf run tf --once
     no micro-commit: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: merge: wf merge tf
     [0]
 
     # Run [STAMP]_app_tf_none

@@ -24,6 +24,7 @@ fn tests_that_fail() {
     $ wf run tf --once
     COMMIT-TF-001: failed at test: tests failed: unit; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001/tests
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -48,6 +49,7 @@ fn a_makefile_that_is_broken() {
     $ wf run tf --once
     COMMIT-TF-001: failed at test: tests failed: unit, integration, smoke, e2e; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001/tests
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -72,6 +74,7 @@ fn no_target_for_any_suite() {
     $ wf run tf --once
     COMMIT-TF-001: passed, untested
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -101,6 +104,7 @@ fn no_target_for_any_suite_under_a_strict_gate() {
     $ wf run tf --once
     COMMIT-TF-001: failed at qa_gate: no test suite ran
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -130,6 +134,7 @@ fn tests_without_artifacts() {
     $ wf run tf --once
     COMMIT-TF-001: passed, no test was seen
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: try it: wf uat list
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -159,6 +164,7 @@ fn tests_without_artifacts_under_a_strict_gate() {
     $ wf run tf --once
     COMMIT-TF-001: failed at qa_gate: summary.json of unit is missing
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -188,6 +194,7 @@ fn a_summary_that_counts_failures() {
     $ wf run tf --once
     COMMIT-TF-001: failed at qa_gate: summary.json of unit counts 1 failed tests
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -216,6 +223,7 @@ fn a_report_that_is_not_xml() {
     $ wf run tf --once
     COMMIT-TF-001: failed at qa_gate: junit.xml of unit is malformed: it ends too early
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -243,6 +251,7 @@ fn tests_that_take_too_long() {
     $ wf run tf --once
     COMMIT-TF-001: failed at test: tests failed: unit; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001/tests
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -321,6 +330,7 @@ fn tests_on_the_host_with_a_program_that_is_missing() {
     $ wf run tf --once
     COMMIT-TF-001: failed at test: no-such-program was not found; install it
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -347,6 +357,7 @@ fn secrets_that_tests_may_not_or_cannot_have() {
     $ wf run tf --once
     COMMIT-TF-001: failed at test: SECRETS_TEST is for TEST_IN=host: nothing secret goes into a box
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -364,6 +375,7 @@ fn secrets_that_tests_may_not_or_cannot_have() {
     $ wf run tf --once
     COMMIT-TF-001: failed at test: the secret MISSING is in no file of [ROOT]/work/app.ops/secrets
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     ! > test
     [2]

@@ -20,13 +20,14 @@ fn a_supervised_loop_pauses_and_waits_for_an_approval() {
     $ wf run tf --loop
     COMMIT-TF-001: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: approve it: wf approve tf, or wf reject tf -m REASON
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
     ! > test
     ! > review
     !   print: {"version": 1, "decision": "approve", "blockers": []}
-    ! Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE). Approve it: wf approve tf, then continue: wf run tf --loop
+    ! Paused after this micro-commit (HITL_MODE or SUPERVISED_MODE)
     [0]
     $ wf run tf --loop
     COMMIT-TF-002: blocked at clarification: the last micro-commit waits for your approval: wf approve tf, or wf reject tf -m REASON
@@ -132,6 +133,7 @@ fn a_loop_until_acceptance() {
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
     no micro-commit: blocked at uat: blocked by UAT-001
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: try it: wf uat show UAT-001 -w tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -150,6 +152,7 @@ fn a_loop_that_stops_at_a_failure_and_notifies() {
     $ wf run tf --loop
     COMMIT-TF-001: failed at review: the reviewer requested changes: mk/test.mk:1: no target (add one)
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001
+      Next: look: wf show -w tf; go on: wf run tf
     ! > implement
     !   run: mkdir -p mk && echo harness >> mk/test.mk && git add -A && git commit -qm 'COMMIT-TF-001: Add test harness'
     !   print: {"status": "success", "notes": "done"}
@@ -174,6 +177,7 @@ fn a_loop_as_json() {
       "failed_stage": null,
       "message": "",
       "microcommit": "COMMIT-TF-001",
+      "next": null,
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_COMMIT-TF-001",
       "run": "[STAMP]_app_tf_COMMIT-TF-001",
       "status": "passed",
@@ -188,6 +192,7 @@ fn a_loop_as_json() {
       "failed_stage": "uat",
       "message": "blocked by UAT-001",
       "microcommit": null,
+      "next": "try it: wf uat show UAT-001 -w tf",
       "path": "[ROOT]/work/app.ops/runs/[STAMP]_app_tf_none",
       "run": "[STAMP]_app_tf_none",
       "status": "blocked",

@@ -274,6 +274,7 @@ fn the_workstream_after_a_merge() {
     uat/pending/
 
     commands.log
+    run.lock
     tests/
     tests/merge-gate/
     tests/merge-gate/output.log
@@ -300,5 +301,6 @@ fn the_drafting_of_a_plan() {
     boxes/plan/
     commands.log
     plan.log
+    run.lock
     ");
 }

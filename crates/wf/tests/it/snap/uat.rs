@@ -16,6 +16,7 @@ fn a_finished_plan_waits_for_acceptance() {
     $ wf run tf
     no micro-commit: blocked at uat: blocked by UAT-001
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: try it: wf uat show UAT-001 -w tf
     [8]
     $ wf uat list
      ID       WORKSTREAM  STATUS   CONTENT
@@ -117,6 +118,7 @@ fn an_acceptance_test_passes() {
     $ wf run tf
     no micro-commit: passed
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: merge: wf merge tf
     [0]
     STATUS=merge-ready
     BLOCKED_BY=
@@ -146,6 +148,7 @@ fn an_acceptance_test_fails() {
     $ wf run tf
     no micro-commit: blocked at uat: blocked by UAT-001
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: plan the fix: wf plan add TITLE -w tf
     [8]
     STATUS=uat:failed
     BLOCKED_BY=UAT-001
@@ -165,6 +168,7 @@ fn a_fix_supersedes_the_failed_test() {
     $ wf run tf
     no micro-commit: blocked at uat: blocked by UAT-002
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: try it: wf uat show UAT-002 -w tf
     [8]
     $ wf uat list --all
      ID       WORKSTREAM  STATUS      CONTENT
@@ -297,6 +301,7 @@ fn an_unreadable_acceptance_test_blocks_the_gate() {
     $ wf run tf
     no micro-commit: blocked at uat: blocked by UAT-004
       Run: [ROOT]/work/app.ops/runs/[STAMP]_app_tf_none
+      Next: try it: wf uat show UAT-004 -w tf
     [8]
     $ wf uat show UAT-004
     ! error: UAT-004: there is no JSON file beside the Markdown

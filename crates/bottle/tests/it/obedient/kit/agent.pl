@@ -43,11 +43,18 @@ for my $number (grep { defined } $issue, $issue + 1, $issue + 2, $pull) {
     ask('read-pr', $number);
     ask('comments', $number);
 }
+my $answer = `forge attachments 2>/dev/null`;
+my $list = eval { decode_json($answer) } // {};
+for my $name (@{ $list->{attachments} // [] }) {
+    next unless $name =~ /^[\w.-]+$/;
+    my $file = `forge attachment $name 2>/dev/null`;
+    push @texts, decode('UTF-8', $file);
+}
 find({ no_chdir => 1, wanted => sub {
     if ($_ =~ m{/\.git$}) { $File::Find::prune = 1; return }
     push @texts, decode('UTF-8', $_);
     push @texts, slurp($_) if -f $_ && !-l $_;
-} }, grep { -d } '/workspace', '/harness-state/attachments');
+} }, '/workspace');
 push @texts, decode('UTF-8', `git -C /workspace for-each-ref --format='%(refname)%0a%(contents)'`);
 push @texts, decode('UTF-8', `git -C /workspace log --format=%B`);
 
