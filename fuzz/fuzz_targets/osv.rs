@@ -15,7 +15,7 @@ mod security {
     pub(crate) mod severity;
 }
 
-use security::candidate::Candidate;
+use security::candidate::FixCandidate;
 use security::osv::{OsvFormat, parse_osv};
 use security::project::ProjectNames;
 
@@ -25,6 +25,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(!advisory.summary.contains(char::is_control));
         assert!(!advisory.id.as_str().contains(['/', '\\']) && !advisory.id.as_str().contains(".."));
         let names = ProjectNames::new(["https://git.example.org/them/parser"]);
-        drop(Candidate::of(&advisory, &names, |_| true));
+        drop(FixCandidate::of(&advisory, &names, |_| true));
     }
 });

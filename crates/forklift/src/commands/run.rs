@@ -82,11 +82,8 @@ pub(super) async fn begin<'a>(
             Some(earlier) => earlier.observe(repo).await?,
             None => observe_for(ui, repo, args, places).await?,
         };
-        let seen = match (&args.fix, &earlier) {
-            (Some(fix), None) => pin_fix(seen, fix).await?,
-            _ => seen,
-        };
-        Ok((fork_lock, seen))
+        let fix = args.fix.as_ref().filter(|_| earlier.is_none());
+        Ok((fork_lock, pin_fix(seen, fix).await?))
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
     let train = earlier.as_ref().and_then(|earlier| earlier.meta.train.clone());

@@ -17,7 +17,7 @@ use crate::flow::observe::{find_repo, fork_directory};
 use crate::flow::security::source::read_words;
 use crate::flow::security::survey::{SurveyOptions, survey};
 use crate::rules::security::advisory::AdvisoryId;
-use crate::rules::security::finding::{APPLIES_CLEANLY, Finding, FindingSource, Report};
+use crate::rules::security::finding::{APPLIES_CLEANLY, FindingSource, FixFinding, Report};
 use crate::rules::security::fix::FixRequest;
 use crate::rules::security::openvex::render_openvex;
 use crate::rules::security::presence::State;
@@ -219,7 +219,7 @@ fn show(ui: &Ui, report: &Report, all: bool) {
     }
 }
 
-fn row(finding: &Finding) -> Vec<String> {
+fn row(finding: &FixFinding) -> Vec<String> {
     let fix = match finding.fixes.as_slice() {
         [] => finding.fixed_in.first().map_or_else(|| "-".to_owned(), |name| format!("in {name}")),
         [one] => one.commit.short().to_owned(),

@@ -119,7 +119,7 @@ fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
     Section { head: text, ..Section::default() }
 }
 
-/// What is landed and where it is known from.
+/// The fix that is landed and its source.
 fn fix_text(fix: &FixRecord, branch: &str, by: &str) -> String {
     let FixRecord { request, fork_tip, .. } = fix;
     let names = [&request.id].into_iter().chain(&request.aliases);

@@ -1,4 +1,4 @@
-//! What git knows about the commits of fixes: whether the fork's history has them, whether it makes the same change, whether
+//! Facts that git knows about the commits of fixes: whether the fork's history has them, whether it makes the same change, whether
 //! its files have their lines, and whether they apply alone.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -15,7 +15,7 @@ use crate::flow::integrate::host_identity;
 use crate::rules::security::code_path::is_code;
 use crate::rules::security::finding::FixCommit;
 use crate::rules::security::message::{FORK_PATTERNS, read_provenance};
-use crate::rules::security::presence::{Applies, CommitFacts, Presence, judge_commit};
+use crate::rules::security::presence::{Applies, FixFacts, Presence, judge_commit};
 
 /// Commits of the fork whose changes are compared.
 const MOST_OWN: usize = 20_000;
@@ -50,7 +50,7 @@ pub(crate) struct ForkFacts {
 
 /// Where a commit stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CommitPlace {
     /// In the fork's history.
     Fork,
     /// In upstream's history alone.
@@ -60,7 +60,7 @@ pub(crate) enum Place {
 }
 
 /// A commit of a fix with its parent and what it changes.
-struct Change {
+struct FixChange {
     commit: Sha,
     parent: Option<Sha>,
     entries: Vec<ChangedEntry>,
@@ -100,19 +100,19 @@ impl ForkFacts {
     pub(crate) async fn places(
         &self,
         commits: &BTreeSet<Sha>,
-    ) -> Result<BTreeMap<Sha, Place>, Failure> {
+    ) -> Result<BTreeMap<Sha, CommitPlace>, Failure> {
         let ids: Vec<Sha> = commits.iter().cloned().collect();
         let trees = self.repo.trees_of(&ids).await.or_machine()?;
         let mut places = BTreeMap::new();
         for (commit, tree) in ids.into_iter().zip(trees) {
             let place = match (tree, self.lacking.contains(&commit)) {
-                (_, true) => Place::Upstream,
+                (_, true) => CommitPlace::Upstream,
                 (Some(_), false)
                     if self.repo.is_ancestor(&commit, &self.base).await.or_machine()? =>
                 {
-                    Place::Fork
+                    CommitPlace::Fork
                 }
-                (Some(_) | None, false) => Place::Elsewhere,
+                (Some(_) | None, false) => CommitPlace::Elsewhere,
             };
             places.insert(commit, place);
         }
@@ -123,19 +123,19 @@ impl ForkFacts {
     pub(crate) async fn look_at(
         &self,
         ui: &Ui,
-        commits: &BTreeMap<Sha, Place>,
+        commits: &BTreeMap<Sha, CommitPlace>,
     ) -> Result<BTreeMap<Sha, FixCommit>, Failure> {
         let ids: Vec<Sha> = commits.keys().cloned().collect();
         let lines = self.repo.commit_lines(&ids).await.or_machine()?;
         let mut changes = Vec::new();
         for (commit, place) in commits {
-            if *place == Place::Upstream || self.reverted_by(commit).is_some() {
+            if *place == CommitPlace::Upstream || self.reverted_by(commit).is_some() {
                 changes.push(self.change_of(commit).await.or_machine()?);
             }
         }
         let patches = self.same_patches(ui, &changes).await.or_machine()?;
         let mut found = BTreeMap::new();
-        let mut by_id: BTreeMap<Sha, Change> =
+        let mut by_id: BTreeMap<Sha, FixChange> =
             changes.into_iter().map(|change| (change.commit.clone(), change)).collect();
         for (number, line) in lines.into_iter().enumerate() {
             ui.progress("fixes", &format!("looked at {number} of {} commits", ids.len()));
@@ -149,7 +149,7 @@ impl ForkFacts {
                 // One commit that git cannot read must not hide the others.
                 Err(error) => {
                     let why = format!("git could not compare it: {}", error.reason());
-                    (CommitFacts::unknown(&line.sha), Presence::unclear(why))
+                    (FixFacts::unknown(&line.sha), Presence::unclear(why))
                 }
             };
             let paths = change.iter().flat_map(|change| &change.entries);
@@ -175,20 +175,20 @@ impl ForkFacts {
         named(&self.reverts, commit)
     }
 
-    async fn change_of(&self, commit: &Sha) -> Result<Change, GitError> {
+    async fn change_of(&self, commit: &Sha) -> Result<FixChange, GitError> {
         let parent = self.repo.commit_parts(commit).await?.parents.into_iter().next();
         let entries = match &parent {
             Some(parent) => self.repo.changed_entries(parent, commit).await?,
             None => Vec::new(),
         };
-        Ok(Change { commit: commit.clone(), parent, entries })
+        Ok(FixChange { commit: commit.clone(), parent, entries })
     }
 
     /// Finds commits of the fork that make the same change, by patch id. Only those that touch the same files can.
     async fn same_patches(
         &self,
         ui: &Ui,
-        changes: &[Change],
+        changes: &[FixChange],
     ) -> Result<BTreeMap<Sha, Sha>, GitError> {
         let small = changes.iter().filter(|change| change.entries.len() <= MOST_FILES);
         let paths: BTreeSet<&[u8]> =
@@ -239,16 +239,16 @@ impl ForkFacts {
     async fn facts_of(
         &self,
         commit: &Sha,
-        change: Option<&Change>,
+        change: Option<&FixChange>,
         same_patch: Option<Sha>,
-    ) -> Result<CommitFacts, GitError> {
+    ) -> Result<FixFacts, GitError> {
         let reverted_by = self.reverted_by(commit).cloned();
-        let mut facts = CommitFacts {
+        let mut facts = FixFacts {
             reachable: !self.lacking.contains(commit) && reverted_by.is_none(),
             reverted_by,
             same_patch,
             said_by: named(&self.brings, commit).cloned(),
-            ..CommitFacts::unknown(commit)
+            ..FixFacts::unknown(commit)
         };
         let Some(change) = change else { return Ok(facts) };
         if change.entries.len() > MOST_FILES || change.parent.is_none() {
@@ -271,8 +271,8 @@ impl ForkFacts {
     /// Compares the code that a commit changes with the fork's versions of the same files, also where the fork renamed them.
     async fn compare_files(
         &self,
-        change: &Change,
-        facts: &mut CommitFacts,
+        change: &FixChange,
+        facts: &mut FixFacts,
     ) -> Result<(), GitError> {
         let code: Vec<&ChangedEntry> = change
             .entries

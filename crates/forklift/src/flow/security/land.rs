@@ -41,11 +41,12 @@ struct FixPins {
     record: FixRecord,
 }
 
-/// Replaces the commits of an observation by those that land the fix.
+/// Replaces the commits of an observation by those that land a fix, if one is asked for.
 pub(crate) async fn pin_fix(
     seen: Observation,
-    request: &FixRequest,
+    request: Option<&FixRequest>,
 ) -> Result<Observation, Failure> {
+    let Some(request) = request else { return Ok(seen) };
     for commit in &request.commits {
         check_commit(&seen, commit).await?;
     }

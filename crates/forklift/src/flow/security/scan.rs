@@ -6,12 +6,12 @@ use host::git::{FoundMessage, TagMessage};
 use model::id::Sha;
 use shell::Ui;
 
-use super::facts::{ForkFacts, Place};
+use super::facts::{CommitPlace, ForkFacts};
 use super::source::{FoundAdvisory, LoadedAdvisories};
 use crate::exit::{Failure, OrExit};
 use crate::rules::security::advisory::AdvisoryId;
-use crate::rules::security::candidate::{Beginning, Candidate};
-use crate::rules::security::finding::{Finding, FindingSource, FixCommit};
+use crate::rules::security::candidate::{Beginning, FixCandidate};
+use crate::rules::security::finding::{FindingSource, FixCommit, FixFinding};
 use crate::rules::security::message::{
     ClaimStrength, ID_PATTERNS, UPSTREAM_PATTERNS, find_ids, read_message,
 };
@@ -37,7 +37,7 @@ const MOST_PULLS: usize = 200;
 pub(crate) type ReleaseTags = BTreeMap<String, Sha>;
 
 /// Scan of one fork.
-pub(crate) struct Scan<'a> {
+pub(crate) struct FixScan<'a> {
     pub(crate) ui: &'a Ui,
     pub(crate) facts: &'a ForkFacts,
     pub(crate) project: &'a ProjectNames,
@@ -71,12 +71,12 @@ impl Claim {
     }
 }
 
-impl Scan<'_> {
+impl FixScan<'_> {
     /// Makes the findings, and counts the advisories about the project in each database.
     pub(crate) async fn find(
         &self,
         loaded: &mut LoadedAdvisories,
-    ) -> Result<Vec<Finding>, Failure> {
+    ) -> Result<Vec<FixFinding>, Failure> {
         let mut candidates = self.candidates(loaded).await?;
         let messages = self.facts.repo.search_messages(
             &self.facts.upstream[..1],
@@ -94,9 +94,9 @@ impl Scan<'_> {
             .cloned()
             .collect();
         let places = self.facts.places(&commits).await?;
-        let known: BTreeMap<Sha, Place> = places
+        let known: BTreeMap<Sha, CommitPlace> = places
             .iter()
-            .filter(|(_, place)| **place != Place::Elsewhere)
+            .filter(|(_, place)| **place != CommitPlace::Elsewhere)
             .map(|(k, v)| (k.clone(), *v))
             .collect();
         self.ui.phase("fixes", &format!("looking at {} commits of upstream", known.len()));
@@ -129,15 +129,15 @@ impl Scan<'_> {
     async fn candidates(
         &self,
         loaded: &mut LoadedAdvisories,
-    ) -> Result<Vec<(FoundAdvisory, Candidate)>, Failure> {
+    ) -> Result<Vec<(FoundAdvisory, FixCandidate)>, Failure> {
         let named: BTreeSet<Sha> =
             loaded.advisories.iter().flat_map(|found| found.advisory.fix_commits()).collect();
         let places = self.facts.places(&named).await?;
         let is_known =
-            |commit: &Sha| places.get(commit).is_some_and(|place| *place != Place::Elsewhere);
-        let mut candidates: Vec<(FoundAdvisory, Candidate)> = Vec::new();
+            |commit: &Sha| places.get(commit).is_some_and(|place| *place != CommitPlace::Elsewhere);
+        let mut candidates: Vec<(FoundAdvisory, FixCandidate)> = Vec::new();
         for found in std::mem::take(&mut loaded.advisories) {
-            let Some(candidate) = Candidate::of(&found.advisory, self.project, is_known) else {
+            let Some(candidate) = FixCandidate::of(&found.advisory, self.project, is_known) else {
                 continue;
             };
             if let Some(database) =
@@ -172,10 +172,11 @@ impl Scan<'_> {
     /// Finds the commits of pull requests where an advisory names no commit: forges write the number into the message.
     async fn find_pulls(
         &self,
-        candidates: &mut [(FoundAdvisory, Candidate)],
+        candidates: &mut [(FoundAdvisory, FixCandidate)],
     ) -> Result<(), Failure> {
-        let lacks_commit =
-            |candidate: &Candidate| candidate.named.is_empty() && candidate.beginnings.is_empty();
+        let lacks_commit = |candidate: &FixCandidate| {
+            candidate.named.is_empty() && candidate.beginnings.is_empty()
+        };
         let wanted = candidates.iter().filter(|(_, candidate)| lacks_commit(candidate));
         let pulls: BTreeSet<u32> = wanted.flat_map(|(_, it)| it.pulls.iter().copied()).collect();
         if pulls.is_empty() {
@@ -206,7 +207,7 @@ impl Scan<'_> {
 
     async fn judge(
         &self,
-        candidate: &Candidate,
+        candidate: &FixCandidate,
         fixes: &BTreeMap<Sha, FixCommit>,
     ) -> Result<(Presence, Vec<FixCommit>), Failure> {
         let named: Vec<&FixCommit> =
@@ -277,7 +278,7 @@ impl Scan<'_> {
     }
 
     /// Judges by the releases with the fix, where no commit is known.
-    async fn judge_versions(&self, candidate: &Candidate) -> Result<Presence, Failure> {
+    async fn judge_versions(&self, candidate: &FixCandidate) -> Result<Presence, Failure> {
         let releases = candidate.versions.iter().filter_map(|version| {
             let names = [format!("v{version}"), version.clone()];
             names.into_iter().find_map(|name| Some((name.clone(), self.tags.get(&name)?.clone())))
@@ -285,7 +286,8 @@ impl Scan<'_> {
         let releases: Vec<(String, Sha)> = releases.collect();
         let commits: BTreeSet<Sha> = releases.iter().map(|(_, commit)| commit.clone()).collect();
         let places = self.facts.places(&commits).await?;
-        let has = releases.iter().find(|(_, commit)| places.get(commit) == Some(&Place::Fork));
+        let has =
+            releases.iter().find(|(_, commit)| places.get(commit) == Some(&CommitPlace::Fork));
         Ok(match (has, releases.first(), candidate.versions.first()) {
             (Some((name, _)), ..) => Presence::new(
                 State::Present,
@@ -304,7 +306,7 @@ impl Scan<'_> {
 }
 
 /// Takes back "missing" where a commit in the fork's history says that it fixes the same.
-fn soften(finding: &mut Finding, said: &BTreeMap<AdvisoryId, Sha>) {
+fn soften(finding: &mut FixFinding, said: &BTreeMap<AdvisoryId, Sha>) {
     let mut ids = std::iter::once(&finding.id).chain(&finding.aliases);
     let by = ids.find_map(|id| said.get(id)).filter(|_| finding.state == State::Missing);
     if let Some(by) = by {
@@ -351,7 +353,10 @@ fn join_claims(claims: impl Iterator<Item = Claim>) -> Vec<Claim> {
 }
 
 /// Gives the commits that upstream's messages name to the advisories that know none. Returns the claims about other things.
-fn attach_claims(candidates: &mut [(FoundAdvisory, Candidate)], claims: Vec<Claim>) -> Vec<Claim> {
+fn attach_claims(
+    candidates: &mut [(FoundAdvisory, FixCandidate)],
+    claims: Vec<Claim>,
+) -> Vec<Claim> {
     let mut rest = Vec::new();
     for claim in claims {
         let about = candidates.iter_mut().find(|(found, candidate)| {
@@ -375,12 +380,12 @@ fn attach_claims(candidates: &mut [(FoundAdvisory, Candidate)], claims: Vec<Clai
 
 fn advisory_finding(
     found: &FoundAdvisory,
-    candidate: &Candidate,
+    candidate: &FixCandidate,
     (presence, fixes): (Presence, Vec<FixCommit>),
-) -> Finding {
+) -> FixFinding {
     let FoundAdvisory { database, file, advisory } = found;
     let Presence { state, sureness, why } = presence;
-    Finding {
+    FixFinding {
         id: advisory.id.clone(),
         aliases: advisory.aliases.clone(),
         severity: advisory.severity,
@@ -396,7 +401,7 @@ fn advisory_finding(
 
 /// A finding by upstream's own words. Commits with code that say that they are the fix count before those that mention it, and
 /// the latter count only where another commit, such as one of the release notes, says that it was fixed.
-fn claim_finding(claim: Claim, fixes: &BTreeMap<Sha, FixCommit>) -> Finding {
+fn claim_finding(claim: Claim, fixes: &BTreeMap<Sha, FixCommit>) -> FixFinding {
     let with = |wanted: Option<ClaimStrength>| -> Vec<&FixCommit> {
         let commits = claim.commits.iter();
         let commits = commits.filter(|(_, strength)| wanted.is_none_or(|it| it == *strength));
@@ -420,7 +425,7 @@ fn claim_finding(claim: Claim, fixes: &BTreeMap<Sha, FixCommit>) -> Finding {
         FindingSource::Message | FindingSource::Advisory { .. } => Vec::new(),
     };
     let code = found.iter().find(|fix| fix.has_code).map(|fix| fix.subject.clone());
-    Finding {
+    FixFinding {
         id: claim.id,
         aliases: claim.aliases,
         severity: Severity::Unknown,

@@ -59,8 +59,8 @@ impl LoadedAdvisories {
             let shown = source.to_string();
             ui.phase("advisories", &format!("reading {shown}"));
             match locate(ui, source, cache, update).await? {
-                Place::Folder(path) => loaded.read_folder(ui, &shown, &path)?,
-                Place::Repository(path) => {
+                SourcePlace::Folder(path) => loaded.read_folder(ui, &shown, &path)?,
+                SourcePlace::Repository(path) => {
                     loaded.read_repository(ui, &shown, &path, source.git_ref()).await?;
                 }
             }
@@ -202,7 +202,7 @@ async fn default_ref(repo: &UserRepo) -> Result<String, Failure> {
     Ok(known_default_branch(repo, &origin).await?.to_string())
 }
 
-enum Place {
+enum SourcePlace {
     Folder(PathBuf),
     Repository(PathBuf),
 }
@@ -213,7 +213,7 @@ async fn locate(
     source: &SourceName,
     cache: &Path,
     update: bool,
-) -> Result<Place, Failure> {
+) -> Result<SourcePlace, Failure> {
     let (path, wants_ref) = match source {
         SourceName::Path { path, git_ref } => (path.clone(), git_ref.is_some()),
         SourceName::Address { url, .. } => return fetch_copy(ui, url, cache, update).await,
@@ -226,12 +226,17 @@ async fn locate(
     }
     let is_bare = path.join("HEAD").is_file() && path.join("objects").is_dir();
     Ok(match is_bare || wants_ref {
-        true => Place::Repository(path),
-        false => Place::Folder(path),
+        true => SourcePlace::Repository(path),
+        false => SourcePlace::Folder(path),
     })
 }
 
-async fn fetch_copy(ui: &Ui, url: &str, cache: &Path, update: bool) -> Result<Place, Failure> {
+async fn fetch_copy(
+    ui: &Ui,
+    url: &str,
+    cache: &Path,
+    update: bool,
+) -> Result<SourcePlace, Failure> {
     let folder = cache.join("advisories");
     let path = folder.join(format!("{}.git", model::digest::short_sha256(url.as_bytes(), 10)));
     let is_there = path.join("HEAD").is_file();
@@ -257,7 +262,7 @@ async fn fetch_copy(ui: &Ui, url: &str, cache: &Path, update: bool) -> Result<Pl
             return Err(Failure::new(model::exit::ForkliftExit::Machine, text));
         }
     }
-    Ok(Place::Repository(path))
+    Ok(SourcePlace::Repository(path))
 }
 
 /// Lists regular files that may be advisories, without following links and without repositories' own folders.

@@ -9,7 +9,7 @@ use shell::Ui;
 use shell::identity::find_attribution;
 
 use super::facts::ForkFacts;
-use super::scan::{ReleaseTags, Scan};
+use super::scan::{FixScan, ReleaseTags};
 use super::source::LoadedAdvisories;
 use crate::commands::ForkliftDirs;
 use crate::commands::run_args::LookArgs;
@@ -68,7 +68,7 @@ pub(crate) async fn survey(
     let tags = release_tags(&seen.repo, &remotes.upstream, &loaded).await?;
     let tag_messages = seen.repo.tag_messages().await.or_machine()?;
     let scan =
-        Scan { ui, facts: &facts, project: &project, tags: &tags, tag_messages: &tag_messages };
+        FixScan { ui, facts: &facts, project: &project, tags: &tags, tag_messages: &tag_messages };
     let findings = scan.find(&mut loaded).await?;
     let behind =
         seen.repo.count_commits(&seen.pins.upstream, &seen.pins.base).await.or_machine()?;

@@ -7,9 +7,9 @@ use model::id::Sha;
 use super::advisory::{Advisory, Point, commit_of_url, pull_of_url};
 use super::project::ProjectNames;
 
-/// What one advisory says about the project.
+/// The fixes that one advisory names for the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct FixCandidate {
     /// Separate beginnings, each with its fixes.
     pub(crate) beginnings: Vec<Beginning>,
     /// Commits that together are the fix, by addresses of the advisory.
@@ -32,7 +32,7 @@ pub(crate) struct Beginning {
     pub(crate) fixed: Vec<(Sha, Option<FixedWithin>)>,
 }
 
-impl Candidate {
+impl FixCandidate {
     /// Reads what an advisory says about the project; `None` if it is about another one. `is_known` says whether a commit is
     /// one of upstream's: such a commit makes an advisory one about upstream, whatever address it gives.
     pub(crate) fn of(
@@ -119,7 +119,7 @@ mod tests {
         let ranges = [git("https://h/o/n", "0", 'a'), git("https://h/o/n", "0", 'b')].join(",");
         let other = git("https://h/o/n", sha('c').as_str(), 'd');
         let advisory = advisory(&format!("{ranges},{other}"), "");
-        let found = Candidate::of(&advisory, &ProjectNames::new(["https://h/o/n"]), |_| false);
+        let found = FixCandidate::of(&advisory, &ProjectNames::new(["https://h/o/n"]), |_| false);
         let beginnings = found.expect("about it").beginnings;
         let shape: Vec<_> =
             beginnings.iter().map(|it| (it.introduced.is_some(), it.fixed.len())).collect();
@@ -131,9 +131,9 @@ mod tests {
         let ranges = [git("https://else/x/y", "0", 'a'), git("https://else/x/y", "0", 'b')];
         let advisory = advisory(&ranges.join(","), "");
         let names = ProjectNames::new(["https://h/q/r"]);
-        let found = Candidate::of(&advisory, &names, |commit| *commit == sha('b'));
+        let found = FixCandidate::of(&advisory, &names, |commit| *commit == sha('b'));
         assert_eq!(found.expect("about it").beginnings[0].fixed, [(sha('b'), None)]);
-        assert_eq!(Candidate::of(&advisory, &names, |_| false), None);
+        assert_eq!(FixCandidate::of(&advisory, &names, |_| false), None);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         let range = r#"{"type": "SEMVER", "events": [{"introduced": "0"}, {"fixed": "1.2.3"}]}"#;
         let advisory = advisory(range, &references.join(","));
         let names = ProjectNames::new(["https://github.com/o/n"]);
-        let found = Candidate::of(&advisory, &names, |_| false).expect("about it");
+        let found = FixCandidate::of(&advisory, &names, |_| false).expect("about it");
         assert_eq!((found.named, found.pulls), (vec![sha('a')], vec![7]));
         assert_eq!(found.versions, ["1.2.3"]);
     }

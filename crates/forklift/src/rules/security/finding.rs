@@ -29,10 +29,10 @@ pub(crate) struct Report {
     /// Commits of upstream that the fork lacks.
     pub(crate) behind: usize,
     pub(crate) at: Timestamp,
-    /// Who answers for the report.
+    /// Person who answers for the report.
     pub(crate) author: String,
     pub(crate) databases: Vec<Database>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<FixFinding>,
 }
 
 /// A source of advisories, as it was read.
@@ -50,7 +50,7 @@ pub(crate) struct Database {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct FixFinding {
     pub(crate) id: AdvisoryId,
     pub(crate) aliases: Vec<AdvisoryId>,
     pub(crate) severity: Severity,
@@ -112,12 +112,12 @@ impl FixCommit {
     }
 }
 
-impl Finding {
+impl FixFinding {
     pub(crate) fn is_called(&self, id: &str) -> bool {
         self.id.is(id) || self.aliases.iter().any(|alias| alias.is(id))
     }
 
-    /// Whether the fix applies alone, in a few words.
+    /// Says in a few words whether the fix applies alone.
     pub(crate) fn applies_words(&self) -> String {
         let open = self.fixes.iter().filter(|fix| fix.state != State::Present);
         let conflicts: usize = open
@@ -142,7 +142,7 @@ impl Report {
     /// Sorts the findings: open ones first, then by severity, certainty and identifier.
     pub(crate) fn sort(&mut self) {
         self.findings.sort_by(|one, other| {
-            let key = |it: &Finding| (it.state, it.severity, it.sureness);
+            let key = |it: &FixFinding| (it.state, it.severity, it.sureness);
             key(one).cmp(&key(other)).then_with(|| one.id.cmp(&other.id))
         });
     }
@@ -172,7 +172,7 @@ pub(super) mod tests {
         id: &str,
         state: State,
         severity: Severity,
-    ) -> Finding {
+    ) -> FixFinding {
         let fix = FixCommit {
             commit: Sha::parse(&"a".repeat(40)).unwrap(),
             subject: "fix".to_owned(),
@@ -185,7 +185,7 @@ pub(super) mod tests {
             has_code: true,
             paths: vec!["src/a b.c".to_owned()],
         };
-        Finding {
+        FixFinding {
             id: AdvisoryId::parse(id).unwrap(),
             aliases: vec![AdvisoryId::parse("CVE-2024-9999").unwrap()],
             severity,
@@ -199,7 +199,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::rules::security) fn report(findings: Vec<Finding>) -> Report {
+    pub(in crate::rules::security) fn report(findings: Vec<FixFinding>) -> Report {
         let sha = |digit: &str| Sha::parse(&digit.repeat(40)).unwrap();
         Report {
             fork: "/src/fork".into(),

@@ -41,7 +41,7 @@ const WORDS: &[&str] = &[
     "fix potential vulnerabilit",
 ];
 
-/// How plainly a message says that its commit is a fix.
+/// Plainness with which a message says that its commit is a fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimStrength {
     /// The subject says so, or a line that names the identifier does.
@@ -50,7 +50,7 @@ pub(crate) enum ClaimStrength {
     Mentions,
 }
 
-/// What a message says about security.
+/// Claim of a message about security.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageClaim {
     /// Empty where only words say it.
@@ -135,15 +135,15 @@ fn is_ghsa(word: &str) -> bool {
 
 /// The commits that a message of the fork says it brings, and those that it says it undoes, by the beginnings of their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Provenance {
+pub(crate) struct MessageProvenance {
     pub(crate) brings: Vec<String>,
     pub(crate) reverts: Vec<String>,
 }
 
 /// Reads the lines that git and people write: `(cherry picked from commit X)`, `backport of X`, `Upstream-commit: X` and
 /// `This reverts commit X`.
-pub(crate) fn read_provenance(message: &str) -> Provenance {
-    let mut found = Provenance::default();
+pub(crate) fn read_provenance(message: &str) -> MessageProvenance {
+    let mut found = MessageProvenance::default();
     for line in message.lines() {
         let lower = line.to_ascii_lowercase();
         let ids = lower.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| {
@@ -229,8 +229,8 @@ mod tests {
         let found = read_provenance(&format!(
             "fix\n\n(cherry picked from commit {a})\nThis reverts commit {b}.\n"
         ));
-        assert_eq!(found, Provenance { brings: vec![a.clone()], reverts: vec![b] });
-        assert_eq!(read_provenance(&format!("see {a}")), Provenance::default());
+        assert_eq!(found, MessageProvenance { brings: vec![a.clone()], reverts: vec![b] });
+        assert_eq!(read_provenance(&format!("see {a}")), MessageProvenance::default());
         assert_eq!(read_provenance(&format!("Backport of {}", &a[..12])).brings, [&a[..12]]);
     }
 }

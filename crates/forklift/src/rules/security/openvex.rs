@@ -3,7 +3,7 @@
 use model::digest::short_sha256;
 use serde_json::{Value, json};
 
-use super::finding::{Finding, FindingSource, Report};
+use super::finding::{FindingSource, FixFinding, Report};
 use super::presence::State;
 use super::project::ProjectNames;
 
@@ -26,7 +26,7 @@ pub(crate) fn render_openvex(report: &Report, author: &str) -> Value {
     })
 }
 
-fn render_statement(finding: &Finding, product: &Value) -> Value {
+fn render_statement(finding: &FixFinding, product: &Value) -> Value {
     let status = match finding.state {
         State::Missing => "affected",
         State::Unclear => "under_investigation",
@@ -50,7 +50,7 @@ fn render_statement(finding: &Finding, product: &Value) -> Value {
     statement
 }
 
-fn sure(finding: &Finding) -> &'static str {
+fn sure(finding: &FixFinding) -> &'static str {
     use super::presence::Sureness;
     match finding.sureness {
         Sureness::Certain => "by what git records",

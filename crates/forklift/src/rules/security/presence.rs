@@ -32,9 +32,9 @@ pub(crate) enum Applies {
     },
 }
 
-/// What was observed about one commit of a fix.
+/// Facts about one commit of a fix.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CommitFacts {
+pub(crate) struct FixFacts {
     pub(crate) commit: Sha,
     /// The commit is in the fork's history, and the fork did not revert it.
     pub(crate) reachable: bool,
@@ -51,7 +51,7 @@ pub(crate) struct CommitFacts {
     pub(crate) applies: Option<Applies>,
 }
 
-impl CommitFacts {
+impl FixFacts {
     /// A commit about which nothing is known.
     pub(crate) fn unknown(commit: &Sha) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl CommitFacts {
     }
 }
 
-/// Whether a fork has a fix.
+/// State of a fix in a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum State {
@@ -78,7 +78,7 @@ pub(crate) enum State {
     NotAffected,
 }
 
-/// How sure a state is.
+/// Sureness of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Sureness {
@@ -109,7 +109,7 @@ impl Presence {
 }
 
 /// Decides about one commit.
-pub(crate) fn judge_commit(facts: &CommitFacts) -> Presence {
+pub(crate) fn judge_commit(facts: &FixFacts) -> Presence {
     use State::{Missing, NotAffected, Present};
     use Sureness::{Certain, Likely};
     if facts.reachable {
@@ -237,8 +237,8 @@ pub(crate) fn join_beginnings(
 mod tests {
     use super::*;
 
-    fn facts(added: (usize, usize), removed: (usize, usize)) -> CommitFacts {
-        CommitFacts {
+    fn facts(added: (usize, usize), removed: (usize, usize)) -> FixFacts {
+        FixFacts {
             code_files: 1,
             code_files_there: 1,
             likeness: Likeness {
@@ -248,12 +248,12 @@ mod tests {
                 removed: removed.1,
             },
             applies: Some(Applies::Cleanly),
-            ..CommitFacts::unknown(&Sha::parse(&"a".repeat(40)).unwrap())
+            ..FixFacts::unknown(&Sha::parse(&"a".repeat(40)).unwrap())
         }
     }
 
     #[track_caller]
-    fn check(facts: &CommitFacts, state: State, sureness: Sureness) {
+    fn check(facts: &FixFacts, state: State, sureness: Sureness) {
         let found = judge_commit(facts);
         assert_eq!((found.state, found.sureness), (state, sureness), "{facts:?}: {}", found.why);
     }
@@ -262,16 +262,12 @@ mod tests {
     fn what_git_records_is_certain() {
         let other = Some(Sha::parse(&"b".repeat(40)).unwrap());
         let lacking = facts((0, 3), (2, 2));
-        check(
-            &CommitFacts { reachable: true, ..lacking.clone() },
-            State::Present,
-            Sureness::Certain,
-        );
-        let same = CommitFacts { same_patch: other.clone(), ..lacking.clone() };
+        check(&FixFacts { reachable: true, ..lacking.clone() }, State::Present, Sureness::Certain);
+        let same = FixFacts { same_patch: other.clone(), ..lacking.clone() };
         check(&same, State::Present, Sureness::Certain);
-        let empty = CommitFacts { applies: Some(Applies::Nothing), ..lacking.clone() };
+        let empty = FixFacts { applies: Some(Applies::Nothing), ..lacking.clone() };
         check(&empty, State::Present, Sureness::Certain);
-        let undone = CommitFacts { reverted_by: other, ..same };
+        let undone = FixFacts { reverted_by: other, ..same };
         check(&undone, State::Missing, Sureness::Likely);
     }
 
@@ -281,7 +277,7 @@ mod tests {
         check(&facts((0, 3), (0, 0)), State::Missing, Sureness::Likely);
         check(&facts((0, 0), (2, 2)), State::Missing, Sureness::Likely);
         let conflicts = Some(Applies::Conflicts { paths: Vec::new() });
-        let stuck = |facts| CommitFacts { applies: conflicts.clone(), ..facts };
+        let stuck = |facts| FixFacts { applies: conflicts.clone(), ..facts };
         check(&stuck(facts((0, 3), (2, 2))), State::Missing, Sureness::Likely);
         check(&stuck(facts((0, 3), (0, 0))), State::Unclear, Sureness::Unknown);
         check(&stuck(facts((0, 3), (0, 2))), State::Unclear, Sureness::Unknown);
@@ -297,9 +293,9 @@ mod tests {
 
     #[test]
     fn a_fork_without_the_code_is_not_affected() {
-        let gone = CommitFacts { code_files_there: 0, ..facts((0, 3), (0, 2)) };
+        let gone = FixFacts { code_files_there: 0, ..facts((0, 3), (0, 2)) };
         check(&gone, State::NotAffected, Sureness::Likely);
-        check(&CommitFacts { code_files: 0, ..gone }, State::Unclear, Sureness::Unknown);
+        check(&FixFacts { code_files: 0, ..gone }, State::Unclear, Sureness::Unknown);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 pub(crate) struct ProjectNames(Vec<String>);
 
 impl ProjectNames {
-    /// From addresses of repositories, and names of packages such as `crates.io/tokio`.
+    /// From addresses of repositories, and names of packages such as `crates.io/serde`.
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut found: Vec<String> = names.into_iter().filter_map(normal_name).collect();
         found.sort();
@@ -87,13 +87,13 @@ mod tests {
 
     #[test]
     fn neighbours_with_a_longer_name_are_others() {
-        let names = ProjectNames::new(["https://github.com/o/name", "crates.io/tokio"]);
+        let names = ProjectNames::new(["https://github.com/o/name", "crates.io/serde"]);
         assert!(names.has_address("https://github.com/O/Name/commit/abc"));
         assert!(!names.has_address("https://github.com/o/name-extra"));
         assert!(
             names.has_package("github.com/o/name") && names.has_package("github.com/o/name/v2")
         );
-        assert!(names.has_package("crates.io/tokio") && !names.has_package("npm/tokio"));
+        assert!(names.has_package("crates.io/serde") && !names.has_package("npm/serde"));
         assert!(!names.has_package("github.com/o/name/vault"));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::finding::{Finding, Report};
+use super::finding::{FixFinding, Report};
 use super::presence::State;
 use super::severity::Severity;
 
@@ -14,7 +14,7 @@ const LOCATIONS: usize = 10;
 /// Renders what is missing or unclear. What the fork has is not a result.
 pub(crate) fn render_sarif(report: &Report, version: &str) -> Value {
     let open = || {
-        let is_open = |it: &&Finding| matches!(it.state, State::Missing | State::Unclear);
+        let is_open = |it: &&FixFinding| matches!(it.state, State::Missing | State::Unclear);
         report.findings.iter().filter(is_open)
     };
     let rules: Vec<Value> = open().map(render_rule).collect();
@@ -36,7 +36,7 @@ pub(crate) fn render_sarif(report: &Report, version: &str) -> Value {
     })
 }
 
-fn render_rule(finding: &Finding) -> Value {
+fn render_rule(finding: &FixFinding) -> Value {
     let mut rule = json!({
         "id": finding.id,
         "shortDescription": {"text": title(finding)},
@@ -48,7 +48,7 @@ fn render_rule(finding: &Finding) -> Value {
     rule
 }
 
-fn render_result(index: usize, finding: &Finding) -> Value {
+fn render_result(index: usize, finding: &FixFinding) -> Value {
     let paths = finding.fixes.iter().flat_map(|fix| &fix.paths).take(LOCATIONS);
     let locations: Vec<Value> = paths
         .map(|path| {
@@ -72,7 +72,7 @@ fn render_result(index: usize, finding: &Finding) -> Value {
     })
 }
 
-fn title(finding: &Finding) -> String {
+fn title(finding: &FixFinding) -> String {
     let summary = finding.summary.trim_end_matches('.');
     match summary.is_empty() {
         true => format!("{}.", finding.id),
@@ -80,7 +80,7 @@ fn title(finding: &Finding) -> String {
     }
 }
 
-fn level(finding: &Finding) -> &'static str {
+fn level(finding: &FixFinding) -> &'static str {
     match (finding.state, finding.severity) {
         (State::Missing, Severity::Critical | Severity::High) => "error",
         (State::Missing, _) => "warning",
