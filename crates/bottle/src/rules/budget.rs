@@ -75,7 +75,14 @@ impl BudgetSettings {
             return Err("budget.run cannot be 0: no run could start".to_owned());
         }
         for name in self.repositories.keys() {
-            if !repos.iter().any(|repo| repo.eq_ignore_ascii_case(name)) {
+            // `acme/*` stands for all repositories of acme.
+            let has = |repo: &str| match repo.strip_suffix("/*") {
+                Some(owner) => {
+                    name.rsplit_once('/').is_some_and(|it| it.0.eq_ignore_ascii_case(owner))
+                }
+                None => repo.eq_ignore_ascii_case(name),
+            };
+            if !repos.iter().any(|repo| has(repo)) {
                 return Err(format!("budget.repositories: '{name}' is not served"));
             }
         }

@@ -111,9 +111,9 @@ impl ScheduleSettings {
 
     fn zone(&self) -> Result<TimeZone, String> {
         let name = self.zone_name();
-        TimeZone::get(name).map_err(|_| {
-            format!("timezone cannot be '{name}': use a name such as Europe/Berlin (from the package tzdata)")
-        })
+        TimeZone::get(name).or(Err(format!(
+            "timezone cannot be '{name}': use a name such as Europe/Berlin (from the package tzdata)"
+        )))
     }
 }
 
@@ -170,8 +170,8 @@ pub(crate) fn next_step(
 fn parse_interval(text: &str) -> Result<SignedDuration, String> {
     let wrong =
         || format!("every cannot be '{text}': use 30m, 6h, 2d or the like, at least a minute");
-    let span: Span = text.parse().map_err(|_| wrong())?;
-    let interval = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
+    let span: Span = text.parse().or(Err(wrong()))?;
+    let interval = span.to_duration(SpanRelativeTo::days_are_24_hours()).or(Err(wrong()))?;
     if interval >= SHORTEST { Ok(interval) } else { Err(wrong()) }
 }
 

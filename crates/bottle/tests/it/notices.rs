@@ -140,6 +140,24 @@ fn people_are_told_of_a_pull_request_only_if_they_want_to() {
     }
 }
 
+#[test]
+fn people_are_told_once_that_an_issue_waits_for_a_budget() {
+    let Some(scene) = Scene::new() else { return };
+    scene.person.script(&format!("{COMMIT}{DONE}"));
+    let receiver = HookReceiver::start(&[]);
+    let budget = "[budget]\nrun = { tokens = 1000 }\nhost = { tokens = 10 }";
+    let more = webhook(&scene, &receiver, budget);
+    let mut serving = Serving::start(scene, &more);
+    serving.label();
+    serving.wait("waiting");
+    let sent = arrived(&receiver, 1)[0].json();
+    assert_eq!((&sent["type"], &sent["data"]["issue"]), (&"budget".into(), &1.into()));
+    serving.restart();
+    serving.label();
+    serving.wait_handled();
+    assert_eq!(receiver.hooks().len(), 1);
+}
+
 /// A program that writes what it is given into a file.
 fn recorder(scene: &Scene, name: &str, into: &Path) -> PathBuf {
     let text = format!(

@@ -90,6 +90,8 @@ async fn observe_forks(runs: &Path, max_days: Option<i64>) -> Result<Vec<ForkSta
     let dirs = run_dir::list(runs).or_machine()?.into_iter();
     let mut runs: Vec<_> =
         dirs.filter_map(|dir| Some((ForkRunRecord::load(&dir).ok()?, dir))).collect();
+    // A fix that was landed alone is no sync.
+    runs.retain(|(record, _)| record.fix.is_none());
     // The names of two forks' runs say nothing about which is newer within a second.
     runs.sort_by_key(|(record, _)| Reverse(record.started_at));
     for (record, dir) in runs {

@@ -117,7 +117,7 @@ impl Sender {
 fn sign(secret: &Secret, id: &str, sent_at: &str, body: &str) -> Result<String, SendError> {
     let key = match secret.expose().strip_prefix(SECRET_PREFIX) {
         Some(text) => Base64::decode_vec(text)
-            .map_err(|_| SendError::Passing("the webhook's secret is not base64".to_owned()))?,
+            .or(Err(SendError::Passing("the webhook's secret is not base64".to_owned())))?,
         None => secret.expose().as_bytes().to_vec(),
     };
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&key)

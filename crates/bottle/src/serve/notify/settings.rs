@@ -25,7 +25,12 @@ pub(crate) struct NotifySettings {
 impl Default for NotifySettings {
     fn default() -> Self {
         Self {
-            on: vec![NoticeWord::Question, NoticeWord::Attention, NoticeWord::Dispatch],
+            on: vec![
+                NoticeWord::Question,
+                NoticeWord::Attention,
+                NoticeWord::Budget,
+                NoticeWord::Dispatch,
+            ],
             webhook_url: None,
             webhook_secret_file: None,
             mail_to: Vec::new(),

@@ -1,7 +1,7 @@
 //! Events of work items that people are told of. Each becomes a notice once: the notices and the number of the last event
 //! are stored in one commit.
 
-use orchestrator_db::{Notice, WorkEvent, WorkItem, WorkState};
+use orchestrator_db::{Notice, WorkEvent, WorkHold, WorkItem, WorkState};
 
 use super::{IssueWords, NoticeKind, notice_of};
 use crate::exit::{Failure, OrGeneral};
@@ -41,7 +41,9 @@ fn observe_event(
     service: &Service,
     event: &WorkEvent,
 ) -> Result<Option<(String, NoticeKind)>, Failure> {
-    if !matches!(event.state, WorkState::NeedsAttention | WorkState::Frozen) {
+    let is_told =
+        matches!(event.state, WorkState::NeedsAttention | WorkState::Frozen | WorkState::Waiting);
+    if !is_told {
         return Ok(None);
     }
     let Some(work) = service.store.work(&event.key).or_general()? else { return Ok(None) };
@@ -51,6 +53,11 @@ fn observe_event(
     let agent = bottle.as_ref().map(|(_, record)| record.agent.clone()).unwrap_or_default();
     let issue = issue_words(service, &work, agent);
     Ok(match event.state {
+        WorkState::Waiting if work.waits_for == Some(WorkHold::Budget) => {
+            let kind = NoticeKind::Budget { issue, reason: redacted(&event.reason) };
+            Some((format!("event {}", event.seq), kind))
+        }
+        WorkState::Waiting => None,
         WorkState::NeedsAttention if is_repeated(service, event)? => None,
         WorkState::NeedsAttention => {
             let kind = match meta.as_ref().and_then(question_of) {
