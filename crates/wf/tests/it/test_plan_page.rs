@@ -13,7 +13,7 @@ fn pages() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
-        listener.incoming().flatten().for_each(|it| answer(it).unwrap_or(()))
+        listener.incoming().flatten().for_each(|it| answer(it).unwrap_or(()));
     });
     address
 }

@@ -336,7 +336,7 @@ async fn the_headers_of_a_page() {
     insta::assert_snapshot!(headers(&Stage::open().get("/").await), @"
     status: 200
     cache-control: no-store
-    content-length: 1303
+    content-length: 1301
     content-security-policy: default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'
     content-type: text/html; charset=utf-8
     cross-origin-opener-policy: same-origin
