@@ -133,6 +133,22 @@ fn row_17_what_cannot_be_started_is_said_at_once() {
     check_house(&serving, "nothing was begun");
 }
 
+/// Tables that the first version of the database did not have.
+const TABLES_SINCE_1: [&str; 12] = [
+    "delivery",
+    "work",
+    "work_event",
+    "status_comment",
+    "spending",
+    "dispatch",
+    "schedule",
+    "found_repository",
+    "notice",
+    "notice_delivery",
+    "user_action",
+    "cursor",
+];
+
 #[test]
 fn row_26_a_database_of_an_older_version_is_brought_up_to_date_in_the_middle_of_a_run() {
     let Some(scene) = scene() else { return };
@@ -141,11 +157,10 @@ fn row_26_a_database_of_an_older_version_is_brought_up_to_date_in_the_middle_of_
     assert_eq!(output.signal, Some(9), "{}", output.snapshot());
     let home = scene.person.home();
     let database = rusqlite::Connection::open(home.join("bot-bottle.db")).expect("a database");
-    database
-        .execute_batch(
-            "DROP TABLE delivery; DROP TABLE work; DROP TABLE work_event; DROP TABLE status_comment; DROP TABLE spending; PRAGMA user_version = 1;",
-        )
-        .expect("as it was before");
+    for table in TABLES_SINCE_1 {
+        database.execute_batch(&format!("DROP TABLE {table};")).expect("a table");
+    }
+    database.execute_batch("PRAGMA user_version = 1;").expect("as it was before");
     drop(database);
     let serving = Serving::start(scene, SELDOM);
     serving.label();
