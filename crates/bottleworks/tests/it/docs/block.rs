@@ -35,6 +35,7 @@ pages! {
     blocks_on_gitea_run: "docs/how-to/gitea.md";
     blocks_on_a_local_model_run: "docs/how-to/local-model.md";
     blocks_on_a_proxy_run: "docs/how-to/proxy.md";
+    blocks_on_trains_run: "docs/how-to/train.md";
     blocks_of_the_tutorial_of_forklift_run: "docs/tutorial/forklift.md";
     blocks_of_the_tutorial_of_wf_run: "docs/tutorial/wf.md";
     blocks_of_the_tutorial_of_bot_bottle_run: "docs/tutorial/bot-bottle.md";
@@ -179,9 +180,11 @@ fn blocks_that_are_not_run_are_listed_with_their_reason() {
     docs/how-to/local-model.md: forklift --provider opencode --model qwen3-coder --model-url http://127.0.0.1:11434: needs OpenCode, and a model server
     docs/how-to/security.md: cd my-fork: needs a clone of a database of advisories
     docs/how-to/security.md: forklift security land CVE-2020-26264: needs a fork with a missing fix
+    docs/how-to/train.md: forklift first --check: the fork of this page has no check
     docs/page.md: curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8473/api/v1/bottles: needs a service with that bottle; the reference is made from a running one
     docs/serve.md: export FORGE_GITEA_API=https://git.example/api/v1 FORGE_TOKEN=...: needs forges and their tokens
     docs/serve.md: bot-bottle serve --config serve.toml: runs until it is stopped
+    docs/serve.md: bot-bottle dispatch acme/widget --agent worker --prompt 'Update the lock file': needs a forge
     docs/serve.md: systemctl --user daemon-reload: needs a systemd of the user
     docs/serve.md: bot-bottle doctor: its status depends on the machine; tests of each command run it in known ones
     docs/wf.md: $EDITOR ../my-product.ops/workflow/projects/my-product/workstreams/login/plan.md: needs an editor, two agents and their keys; the tutorial does the same with scripted agents
