@@ -24,7 +24,7 @@ pub struct Dispatch {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchRequest {
-    /// Who asked for it, for people: a command, a program or a schedule.
+    /// Name of the asker, for people: a command, a program or a schedule.
     pub origin: String,
     /// The schedule that asked for it.
     pub schedule: Option<String>,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 pub struct Notice {
     /// Its id, by which a receiver recognises a repetition.
     pub id: String,
-    /// What it is about. A subject is stored once.
+    /// Matter that it is about. A subject is stored once.
     pub subject: String,
     /// Its kind, as receivers see it.
     pub kind: String,

@@ -8,7 +8,7 @@ use crate::forge_state::IssueKey;
 pub struct UserActionRecord {
     /// Id of the delivery that carries it out. An id is stored once.
     pub id: String,
-    /// Who asked, for people.
+    /// Name of the asker, for people.
     pub actor: String,
     pub action: String,
     pub key: IssueKey,

@@ -41,7 +41,7 @@ pub(crate) enum Recurrence {
     Every(SignedDuration),
 }
 
-/// What to do about a schedule now.
+/// Next step of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ScheduleStep {
     Wait,

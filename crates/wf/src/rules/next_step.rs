@@ -6,7 +6,7 @@ use super::pipeline::{Ending, EndingKind, RunStage};
 use super::profile::Pause;
 use super::status::WorkstreamStatus;
 
-/// What a run has left to a person, as words and commands. `status` is that of the workstream; none where it could not be
+/// The next step that a run has left to a person, as words and commands. `status` is that of the workstream; none where it could not be
 /// read.
 pub(crate) fn next_step(
     id: &WorkstreamId,

@@ -36,7 +36,7 @@ pub(super) fn read_events(service: &Service) -> Result<(), Failure> {
     store.add_notices(&notices, &channels, Some(last)).or_general()
 }
 
-/// What people are told of an event, and its subject.
+/// The notice about an event, and its subject.
 fn observe_event(
     service: &Service,
     event: &WorkEvent,
