@@ -80,13 +80,13 @@ async fn already_merged(
     let (id, branch, base) = (&meta.id, &meta.branch, &meta.base_branch);
     let blocked = |message: String| Err(Failure::new(WfExit::Blocked, message));
     match observe_merged(product, workstream).await? {
-        MergedCommits::InBase => {}
-        MergedCommits::NotInBase => {
+        MergedCommits::Present => {}
+        MergedCommits::Lost => {
             return blocked(format!(
                 "{id} is done, but {branch} has commits that are not in {base}; move them to another workstream"
             ));
         }
-        MergedCommits::NoBase => {
+        MergedCommits::BaseGone => {
             return blocked(format!(
                 "{id} is done, but {base}, which it was merged into, does not exist any more; restore it, or merge {branch} by hand"
             ));

@@ -104,10 +104,10 @@ pub(super) async fn stands_on(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MergedCommits {
     /// In the base branch, or merged by a forge, which may have written them anew.
-    InBase,
-    NotInBase,
+    Present,
+    Lost,
     /// The base branch does not exist.
-    NoBase,
+    BaseGone,
 }
 
 /// Observes whether the commits of a workstream that is done are in its base branch.
@@ -117,10 +117,10 @@ pub(crate) async fn observe_merged(
 ) -> WfResult<MergedCommits> {
     let meta = &workstream.meta;
     if meta.merge_pull.is_some() {
-        return Ok(MergedCommits::InBase);
+        return Ok(MergedCommits::Present);
     }
     let Some(base) = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)? else {
-        return Ok(MergedCommits::NoBase);
+        return Ok(MergedCommits::BaseGone);
     };
     let user = product.user();
     let mut commits = Vec::new();
@@ -130,10 +130,10 @@ pub(crate) async fn observe_merged(
     commits.extend(product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?);
     for commit in commits {
         if !user.is_ancestor(&commit, &base).await.or_exit(WfExit::General)? {
-            return Ok(MergedCommits::NotInBase);
+            return Ok(MergedCommits::Lost);
         }
     }
-    Ok(MergedCommits::InBase)
+    Ok(MergedCommits::Present)
 }
 
 /// Finds those of the named workstreams that are done and whose commits are not where they were merged into.
@@ -147,7 +147,7 @@ pub(crate) async fn find_lost<'a>(
         let meta = &workstream.meta;
         if meta.status == WorkstreamStatus::Done
             && named.contains(meta.id.as_str())
-            && observe_merged(product, workstream).await? != MergedCommits::InBase
+            && observe_merged(product, workstream).await? != MergedCommits::Present
         {
             lost.insert(meta.id.to_string());
         }

@@ -48,7 +48,7 @@ pub(crate) enum PageError {
     Redirect {
         to: String,
         #[source]
-        cause: Box<PageError>,
+        cause: Box<Self>,
     },
     #[error("is redirected more than {REDIRECTS_MAX} times")]
     Redirects,
