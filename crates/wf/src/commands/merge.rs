@@ -81,12 +81,12 @@ async fn already_merged(
     let blocked = |message: String| Err(Failure::new(WfExit::Blocked, message));
     match observe_merged(product, workstream).await? {
         MergedCommits::Present => {}
-        MergedCommits::Missing => {
+        MergedCommits::Lost => {
             return blocked(format!(
                 "{id} is done, but {branch} has commits that are not in {base}; move them to another workstream"
             ));
         }
-        MergedCommits::NoBase => {
+        MergedCommits::BaseGone => {
             return blocked(format!(
                 "{id} is done, but {base}, which it was merged into, does not exist any more; restore it, or merge {branch} by hand"
             ));

@@ -105,9 +105,9 @@ pub(super) async fn stands_on(
 pub(crate) enum MergedCommits {
     /// In the base branch, or merged by a forge, which may have written them anew.
     Present,
-    Missing,
+    Lost,
     /// The base branch does not exist.
-    NoBase,
+    BaseGone,
 }
 
 /// Observes whether the commits of a workstream that is done are in its base branch.
@@ -120,7 +120,7 @@ pub(crate) async fn observe_merged(
         return Ok(MergedCommits::Present);
     }
     let Some(base) = product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)? else {
-        return Ok(MergedCommits::NoBase);
+        return Ok(MergedCommits::BaseGone);
     };
     let user = product.user();
     let mut commits = Vec::new();
@@ -130,7 +130,7 @@ pub(crate) async fn observe_merged(
     commits.extend(product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?);
     for commit in commits {
         if !user.is_ancestor(&commit, &base).await.or_exit(WfExit::General)? {
-            return Ok(MergedCommits::Missing);
+            return Ok(MergedCommits::Lost);
         }
     }
     Ok(MergedCommits::Present)
