@@ -5,11 +5,16 @@ use model::exit::ExitStatus;
 
 use crate::failure::{Failure, OrExit};
 
+/// Stack of a thread that runs a command or a whole run: that of a program's first thread. Their futures do not always fit
+/// into the two mebibytes that other threads have.
+pub const COMMAND_STACK_BYTES: usize = 8 << 20;
+
 /// Runs async work to its end. One thread is enough, and a bubblewrap box must not outlive the thread that made it.
 pub fn block_on<T, S: ExitStatus>(
     work: impl Future<Output = Result<T, Failure<S>>>,
 ) -> Result<T, Failure<S>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().thread_stack_size(COMMAND_STACK_BYTES).build();
     let runtime = runtime.or_exit(S::GENERAL)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use model::exit::BottleExit;
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
 use shell::Ui;
+use shell::runtime::COMMAND_STACK_BYTES;
 use tokio::sync::mpsc;
 
 use crate::commands::block_on;
@@ -75,8 +76,10 @@ pub(super) enum JobOutcome {
 
 /// Starts a worker, which sends its result when it ends.
 pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSender<JobResult>) {
-    let service = Arc::clone(service);
-    thread::spawn(move || {
+    let (service, unstarted) = (Arc::clone(service), results.clone());
+    let WorkItem { key, fence, slug, .. } = job.work().clone();
+    let worker = thread::Builder::new().stack_size(COMMAND_STACK_BYTES);
+    let started = worker.spawn(move || {
         let work = job.work().clone();
         let IssueKey { owner, repo, issue_number } = &work.key;
         let span =
@@ -96,6 +99,11 @@ pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSe
         // The receiver is gone when the process ends; the next one reads the disk.
         drop(results.send(JobResult { key: work.key, fence: work.fence, slug, outcome }));
     });
+    if let Err(error) = started {
+        let words = format!("no thread could be started for it: {error}");
+        let outcome = JobOutcome::Failed(Failure::new(BottleExit::General, words));
+        drop(unstarted.send(JobResult { key, fence, slug, outcome }));
+    }
 }
 
 /// Performs a job; the bottle's name goes with its outcome.
