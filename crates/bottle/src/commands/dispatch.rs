@@ -88,7 +88,7 @@ fn read_dispatch(home: &Home, args: &DispatchArgs) -> Result<Dispatch, Failure> 
     let id = match &args.key {
         Some(key) if is_dispatch_id(key) => key.clone(),
         Some(key) => {
-            let rule = "use letters, digits and - _ . : @, at most 128";
+            let rule = "use letters, digits, _ . : @ and single hyphens between them, at most 128";
             return Err(Failure::usage(format!("'{key}' cannot name a dispatch: {rule}")));
         }
         None => model::digest::hex(&host::random::bytes::<16>().or_general()?),

@@ -29,8 +29,9 @@ pub(crate) fn choose_title(title: Option<&str>, prompt: &str) -> String {
 
 /// Returns whether a text can be the id of a dispatch: it is part of a comment in HTML.
 pub(crate) fn is_dispatch_id(id: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
-    (1..=128).contains(&id.len()) && id.chars().all(plain) && !id.contains("--")
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:@".contains(c);
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(plain);
+    (1..=128).contains(&id.len()) && id.split('-').all(is_part)
 }
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ mod tests {
     #[test]
     fn an_id_cannot_end_the_comment_that_it_is_in() {
         assert!(is_dispatch_id("nightly@2026-11-15T03:00:00Z"));
-        for id in ["", "a b", "a-->b", "a--b", "ü", &"x".repeat(129)] {
+        for id in ["", "a b", "a-->b", "a--b", "-a", "a-", "ü", &"x".repeat(129)] {
             assert!(!is_dispatch_id(id), "{id}");
         }
     }

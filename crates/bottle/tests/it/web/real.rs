@@ -178,3 +178,35 @@ fn nothing_is_served_to_everybody_without_a_login() {
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
     assert!(output.stderr.contains("would be open to everyone"), "{}", output.stderr);
 }
+
+#[test]
+fn what_the_document_of_the_api_rules_out_is_refused() {
+    let Some(serving) = serving(DONE) else { return };
+    let at = serving.address;
+    for (day, status) in
+        [("2026-11-18", 200), ("2026-02-30", 404), ("0000-00-00", 404), ("today", 400), ("", 400)]
+    {
+        let answer = ask(at, "GET", &format!("/api/v1/spending?day={day}"), "");
+        assert_eq!(answer.status, status, "{day}: {answer:?}");
+    }
+    let wanted = serde_json::json!({"repo": "alice/hooks", "agent": "worker", "prompt": "Do it."});
+    let long = "x".repeat(65);
+    let wrong = [
+        ("agent", serde_json::json!(long)),
+        ("assignee", serde_json::json!("")),
+        ("assignee", serde_json::json!(long)),
+        ("bottles", serde_json::json!([long])),
+        ("bottles", serde_json::json!([""])),
+        ("key", serde_json::json!("a--b")),
+        ("repo", serde_json::json!(format!("alice/{}", "x".repeat(200)))),
+        ("title", serde_json::json!("x".repeat(401))),
+    ];
+    for (field, value) in wrong {
+        let mut body = wanted.clone();
+        body[field] = value;
+        let answer = ask(at, "POST", "/api/v1/dispatches", &body.to_string());
+        assert_eq!(answer.status, 400, "{body}: {answer:?}");
+    }
+    let answer = ask(at, "POST", "/api/v1/dispatches", &wanted.to_string());
+    assert_eq!(answer.status, 202, "{answer:?}");
+}

@@ -22,6 +22,15 @@ use crate::serve::settings::split_repo;
 /// The newest dispatches.
 const SHOWN_MAX: usize = 200;
 
+/// Longest title that is read; it is cut for the issue.
+const TITLE_MAX_CHARS: usize = 400;
+
+/// Longest name of a repository.
+const REPO_MAX_BYTES: usize = 200;
+
+/// Longest name of an agent, of a bottle manifest and of an account.
+const NAME_MAX_BYTES: usize = 64;
+
 /// Work to give to an agent.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,16 +55,21 @@ pub(crate) struct DispatchBody {
     /// Bottle manifests in place of the agent's own.
     #[serde(default)]
     #[schema(max_items = 8, nullable = false)]
-    bottles: Vec<String>,
+    bottles: Vec<BottleName>,
     /// Account to assign; without it that of the token.
     #[serde(default)]
-    #[schema(max_length = 64)]
+    #[schema(max_length = 64, pattern = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$")]
     assignee: Option<String>,
     /// Name of the request: a second one with the same name does nothing.
     #[serde(default)]
-    #[schema(max_length = 128, pattern = r"^[A-Za-z0-9_.:@-]+$")]
+    #[schema(max_length = 128, pattern = r"^[A-Za-z0-9_.:@]+(-[A-Za-z0-9_.:@]+)*$")]
     key: Option<String>,
 }
+
+/// The name of a bottle manifest.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[schema(max_length = 64, pattern = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$")]
+struct BottleName(String);
 
 /// Work that was given to an agent without an issue.
 #[derive(Debug, Serialize, ToSchema)]
@@ -123,23 +137,29 @@ pub(crate) async fn add(
 
 fn read_body(body: &DispatchBody, principal: &Principal) -> Result<Dispatch, Problem> {
     let (owner, repo) = split_repo(&body.repo)
-        .ok_or_else(|| Problem::wrong("repo has to be owner/name".to_owned()))?;
+        .filter(|_| body.repo.len() <= REPO_MAX_BYTES)
+        .ok_or_else(|| Problem::wrong("repo has to be owner/name, at most 200 characters"))?;
     for (field, name) in [("agent", Some(&body.agent)), ("assignee", body.assignee.as_ref())] {
-        if name.is_some_and(|name| !is_name(name)) {
-            return Err(Problem::wrong(format!("{field} is not a name")));
+        if name.is_some_and(|name| !is_short_name(name)) {
+            let wanted = "letters, digits and - _ . of which no dot is first, at most 64";
+            return Err(Problem::wrong(format!("{field} is not a name: it has {wanted}")));
         }
     }
-    if body.bottles.len() > 8 || !body.bottles.iter().all(|name| is_name(name)) {
+    if body.bottles.len() > 8 || !body.bottles.iter().all(|name| is_short_name(&name.0)) {
         return Err(Problem::wrong("bottles has at most eight names of manifests"));
     }
     let length = body.prompt.chars().count();
     if body.prompt.trim().is_empty() || length > PROMPT_MAX_CHARS {
         return Err(Problem::wrong(format!("prompt has 1 to {PROMPT_MAX_CHARS} characters")));
     }
+    if body.title.as_ref().is_some_and(|title| title.chars().count() > TITLE_MAX_CHARS) {
+        return Err(Problem::wrong(format!("title has at most {TITLE_MAX_CHARS} characters")));
+    }
     let id = match &body.key {
         Some(key) if is_dispatch_id(key) => key.clone(),
         Some(_) => {
-            return Err(Problem::wrong("key has letters, digits and - _ . : @, at most 128"));
+            let wanted = "letters, digits, _ . : @ and single hyphens between them, at most 128";
+            return Err(Problem::wrong(format!("key has {wanted}")));
         }
         None => {
             let random = host::random::bytes::<16>().map_err(|error| Problem::failed(&error))?;
@@ -152,12 +172,16 @@ fn read_body(body: &DispatchBody, principal: &Principal) -> Result<Dispatch, Pro
         owner: owner.to_owned(),
         repo: repo.to_owned(),
         agent: body.agent.clone(),
-        bottles: body.bottles.clone(),
+        bottles: body.bottles.iter().map(|name| name.0.clone()).collect(),
         assignee: body.assignee.clone(),
         title: choose_title(body.title.as_deref(), &body.prompt),
         prompt: body.prompt.clone(),
     };
     Ok(Dispatch::new(id, request, host::clock::now()))
+}
+
+fn is_short_name(text: &str) -> bool {
+    is_name(text) && text.len() <= NAME_MAX_BYTES
 }
 
 fn summary_of(dispatch: Dispatch) -> DispatchSummary {

@@ -26,8 +26,16 @@ impl DayParams {
     /// The day, which is today if none is given.
     pub(crate) fn date(&self) -> Result<Date, Problem> {
         let Some(text) = &self.day else { return Ok(day_of(host::clock::now())) };
-        let day = text.parse::<Date>().ok().filter(|_| text.len() == "2026-11-18".len());
-        day.ok_or_else(|| Problem::wrong("day is a day such as 2026-11-18"))
+        let bytes = text.as_bytes();
+        let fits = |(at, byte): (usize, &u8)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        };
+        if bytes.len() != "2026-11-18".len() || !bytes.iter().enumerate().all(fits) {
+            return Err(Problem::wrong("day is a day such as 2026-11-18"));
+        }
+        let missing = |error| Problem::missing(format!("no calendar has the day {text}: {error}"));
+        text.parse().map_err(missing)
     }
 }
 
