@@ -103,6 +103,7 @@ fn all_routes_and_schemas_are_here() {
     ActionBody
     BottleDetail
     BottleList
+    BottleName
     BudgetUse
     Case
     CaseStatus
