@@ -117,6 +117,19 @@ fn a_plan_is_shown_and_nothing_is_done() {
 }
 
 #[test]
+fn remotes_with_relative_addresses_are_those_of_the_checkout() {
+    let Some(person) = seven("words\n") else { return };
+    for (remote, repo) in [("origin", &person.fork.origin), ("upstream", &person.fork.upstream)] {
+        let name = repo.dir().file_name().and_then(|name| name.to_str()).expect("UTF-8");
+        let address = format!("../../forge/fork/{name}");
+        person.fork.checkout.git(&["remote", "set-url", remote, &address]);
+    }
+    let output = train(&person, KEEPS_BOTH, &["--no-pull-request"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    only_branch(&person);
+}
+
+#[test]
 fn steps_grow_one_branch_by_merges_and_one_pull_request_lists_them() {
     let Some(person) = seven("---\ncheck: echo 3 passed\n---\n") else { return };
     let forge = FakeGitea::start();

@@ -192,13 +192,13 @@ fn parse_urls(bytes: &[u8]) -> Option<Vec<String>> {
 
 /// Resolves a relative path as git does, from the folder in which it runs for this repository. A URL with a colon before its
 /// first slash names a server or a helper, and one that begins with a tilde is resolved by the other side.
-fn absolute_url(url: &str, dir: &Path) -> String {
+pub(super) fn absolute_url(url: &str, dir: &Path) -> String {
+    if is_relative_url(url) { dir.join(url).display().to_string() } else { url.to_owned() }
+}
+
+pub(super) fn is_relative_url(url: &str) -> bool {
     let start = url.split('/').next().unwrap_or_default();
-    let is_local = !start.contains(':') && !start.starts_with('~');
-    if url.starts_with('/') || !is_local {
-        return url.to_owned();
-    }
-    dir.join(url).display().to_string()
+    !url.starts_with('/') && !start.contains(':') && !start.starts_with('~')
 }
 
 /// Parses lines of an id, a tab and a name. An annotated tag is followed by a line whose name ends with `^{}`
