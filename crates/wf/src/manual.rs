@@ -32,7 +32,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("list", "wf list\nwf list --all\nwf list --json"),
     (
         "new",
-        "wf new login 'Log in with a token' 'src/auth/**'\nwf new logout 'Log out' --base login\nwf new admin 'Administer' 'src/admin/' --after login --sparse",
+        "wf new login 'Log in with a token' 'src/auth/'\nwf new logout 'Log out' --base login\nwf new admin 'Administer' 'src/admin/' --after login --sparse",
     ),
     ("story list", "wf story list\nwf story list --all --json"),
     ("story add", "wf story add 'Log in with a token' --requirement REQ-12"),

@@ -24,6 +24,7 @@ use crate::exit::{Failure, OrExit, WfExit, WfResult};
 use crate::rules::conflict::parse_expected;
 use crate::rules::meta::{NewMeta, StoryLink, render_new};
 use crate::rules::plan::render_new_plan;
+use crate::rules::profile::TestIn;
 use crate::rules::project::branch_of;
 use crate::rules::sparse::choose_sparse;
 use crate::rules::status::WorkstreamStatus;
@@ -148,6 +149,11 @@ fn sparse_folders(
     let (profile, _) = dirs.load_profile()?;
     if extent == CheckoutExtent::Profile && !profile.sparse.is_on {
         return Ok(Vec::new());
+    }
+    if profile.test_in == TestIn::Host {
+        return Err(Failure::usage(
+            "with TEST_IN=host the tests run in the worktree, and a sparse one has not all of them; set TEST_IN=box in the profile, or leave out --sparse and SPARSE",
+        ));
     }
     let folders = choose_sparse(expected, &profile.sparse.paths);
     if folders.is_empty() {

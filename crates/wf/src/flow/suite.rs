@@ -82,6 +82,13 @@ pub(crate) async fn run_suite(
     };
     make_dir(&job.results)?;
     let end = match context.profile.test_in {
+        // Tests that the worktree does not have cannot fail.
+        TestIn::Host if !context.workstream.meta.sparse.is_empty() => {
+            return Err(StageRunError::Config(
+                "TEST_IN=host tests what the worktree has, and this one is sparse; set TEST_IN=box"
+                    .to_owned(),
+            ));
+        }
         TestIn::Host => {
             context.set_up_on_host().await?;
             run_on_host(context, &job).await?

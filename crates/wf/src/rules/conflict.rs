@@ -143,15 +143,19 @@ pub(crate) fn count_shared(all_paths: &[WorkstreamPaths<'_>], files: usize) -> V
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the expected path '{path}' must be relative to the repository and without '..'")]
+#[error(
+    "the expected path '{path}' must name a file or folder inside the repository, without '..'"
+)]
 pub(crate) struct BadExpectedPath {
     path: String,
 }
 
-/// Reads the expected paths of a new workstream: relative, without `..`, and `./` taken off.
+/// Reads the expected paths of a new workstream: relative, without `..`, and `./` taken off. They are compared as folders and
+/// files, so a pattern stands for the folder before its wildcard.
 pub(crate) fn parse_expected(text: &str) -> Result<Vec<String>, BadExpectedPath> {
     let mut paths = Vec::new();
     for word in text.split_whitespace() {
+        let word = folder_of_pattern(word);
         let is_folder = word.ends_with('/');
         let parts: Vec<&str> = word.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         if word.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
@@ -163,6 +167,14 @@ pub(crate) fn parse_expected(text: &str) -> Result<Vec<String>, BadExpectedPath>
         }
     }
     Ok(paths)
+}
+
+/// The folder that has all that a pattern with an asterisk matches. Other characters of patterns are found in names of files.
+fn folder_of_pattern(path: &str) -> &str {
+    let Some(at) = path.find('*') else { return path };
+    path.get(..at)
+        .and_then(|start| start.rsplit_once('/'))
+        .map_or(".", |(folder, _)| path.get(..=folder.len()).unwrap_or(folder))
 }
 
 fn shown(path: &[u8]) -> String {
@@ -218,8 +230,12 @@ mod tests {
             parse_expected("./mk/ tests//unit src mk/").unwrap(),
             ["mk/", "tests/unit", "src"]
         );
+        assert_eq!(
+            parse_expected("src/login/** lib/*/a.rs docs/*.md app/[id]/page.tsx").unwrap(),
+            ["src/login/", "lib/", "docs/", "app/[id]/page.tsx"]
+        );
         assert_eq!(parse_expected("  ").unwrap(), Vec::<String>::new());
-        for bad in ["/etc", "../x", "a/../b", "."] {
+        for bad in ["/etc", "../x", "a/../b", ".", "*", "**/a.rs", "/*"] {
             assert!(parse_expected(bad).is_err(), "{bad}");
         }
     }

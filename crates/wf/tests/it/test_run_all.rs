@@ -146,7 +146,7 @@ fn a_sparse_worktree_has_the_expected_paths_and_stays_so() {
         write(&person.repo.dir().join(path), "x\n");
     }
     person.repo.commit("files");
-    person.profile("TEST_IN=host\nMERGE_MODE=local\nSPARSE_PATHS=mk/\n");
+    person.profile("MERGE_MODE=local\nSPARSE_PATHS=mk/\n");
     person.refused(&["new", "none", "None", "--sparse", "--prefix", "x"], 0, &["Sparse: mk"]);
     let said = person.ok(&["new", "tf", "Login", "src/login/", "--sparse"]);
     assert!(said.contains("  Sparse: mk src/login\n"), "{said}");
@@ -164,8 +164,22 @@ fn a_sparse_worktree_has_the_expected_paths_and_stays_so() {
     assert!(person.repo.dir().join("docs/c").exists());
     person.ok(&["new", "whole", "Whole", "src/login/"]);
     assert!(person.worktree("whole").dir().join("docs/c").exists());
-    person.profile("TEST_IN=host\nMERGE_MODE=local\nSPARSE=true\n");
+    person.profile("MERGE_MODE=local\nSPARSE=true\n");
     person.ok(&["new", "by-profile", "Sparse", "docs/"]);
     assert!(!person.worktree("by-profile").dir().join("src").exists());
     assert!(read(&person.repo.dir().join(".git/config")).contains("worktreeConfig"));
+}
+
+#[test]
+fn tests_on_the_host_are_not_run_in_a_sparse_worktree() {
+    let person = Person::new();
+    person.profile("MERGE_MODE=local\n");
+    person.ok(&["new", "tf", "Login", "src/login/", "--sparse"]);
+    person.worktree("tf").write("src/login/new", "n\n").commit("COMMIT-TF-001: new");
+    person.profile("TEST_IN=host\nMERGE_MODE=local\n");
+    person.refused(&["new", "more", "More", "src/", "--sparse"], 2, &["set TEST_IN=box"]);
+    person.plan("tf", &[("COMMIT-TF-001", "Login", true)]);
+    let output = person.wf(&["merge", "tf"]);
+    assert!(output.stderr.contains("this one is sparse; set TEST_IN=box"), "{}", output.snapshot());
+    assert_ne!(output.status, Some(0));
 }

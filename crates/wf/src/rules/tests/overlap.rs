@@ -132,11 +132,11 @@ fn expected_paths_are_normalised_or_refused() {
     "./src/ tests//unit src": ["src/", "tests/unit", "src"]
     "a/./b/": ["a/b/"]
     "src src/ src": ["src", "src/"]
-    "/etc": the expected path '/etc' must be relative to the repository and without '..'
-    "../x": the expected path '../x' must be relative to the repository and without '..'
-    "a/../b": the expected path 'a/../b' must be relative to the repository and without '..'
-    ".": the expected path '.' must be relative to the repository and without '..'
-    "ok /no": the expected path '/no' must be relative to the repository and without '..'
+    "/etc": the expected path '/etc' must name a file or folder inside the repository, without '..'
+    "../x": the expected path '../x' must name a file or folder inside the repository, without '..'
+    "a/../b": the expected path 'a/../b' must name a file or folder inside the repository, without '..'
+    ".": the expected path '.' must name a file or folder inside the repository, without '..'
+    "ok /no": the expected path '/no' must name a file or folder inside the repository, without '..'
     "é/ü": ["é/ü"]
     "#);
 }
