@@ -178,7 +178,8 @@ fn tests_on_the_host_are_not_run_in_a_sparse_worktree() {
     person.worktree("tf").write("src/login/new", "n\n").commit("COMMIT-TF-001: new");
     person.profile("TEST_IN=host\nMERGE_MODE=local\n");
     person.refused(&["new", "more", "More", "src/", "--sparse"], 2, &["set TEST_IN=box"]);
-    person.plan("tf", &[("COMMIT-TF-001", "Login", true)]);
+    person.plan("tf", "### COMMIT-TF-001: Login\n\nDone: [x]\n");
+    person.set_meta("tf", "STATUS", "merge-ready");
     let output = person.wf(&["merge", "tf"]);
     assert!(output.stderr.contains("this one is sparse; set TEST_IN=box"), "{}", output.snapshot());
     assert_ne!(output.status, Some(0));
