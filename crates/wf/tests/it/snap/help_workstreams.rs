@@ -237,7 +237,7 @@ fn new() {
       -h, --help              Print help
 
     Examples:
-      wf new login 'Log in with a token' 'src/auth/**'
+      wf new login 'Log in with a token' 'src/auth/'
       wf new logout 'Log out' --base login
       wf new admin 'Administer' 'src/admin/' --after login --sparse
     "#);

@@ -170,10 +170,10 @@ fn arguments_that_are_refused() {
     ! error: the value of TITLE has a double quote, which cannot be written; remove it
     [2]
     $ wf new tf t /etc
-    ! error: the expected path '/etc' must be relative to the repository and without '..'
+    ! error: the expected path '/etc' must name a file or folder inside the repository, without '..'
     [2]
     $ wf new tf t "ok ../x"
-    ! error: the expected path '../x' must be relative to the repository and without '..'
+    ! error: the expected path '../x' must name a file or folder inside the repository, without '..'
     [2]
     $ wf new tf t --prefix a..b
     ! error: "a..b/tf" is not a valid branch name: it must not contain '..' or '@{'
