@@ -7,7 +7,7 @@ use agent::reader::EventReader;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    for provider in Provider::ALL {
+    for provider in Provider::all() {
         let mut reader = EventReader::new(provider);
         for line in text.lines() {
             reader.push_line(line);

@@ -91,8 +91,7 @@ mod tests {
 
     #[test]
     fn an_installed_program_is_started_by_its_path() {
-        let launchers: Vec<_> = Provider::ALL
-            .into_iter()
+        let launchers: Vec<_> = Provider::all()
             .filter_map(Provider::program)
             .map(|program| program.launcher(Cpu::X64).join(" "))
             .collect();

@@ -61,8 +61,21 @@ pub struct UnknownProvider {
 
 impl Provider {
     /// All of them, in the order in which they are offered.
-    pub const ALL: [Self; 6] =
-        [Self::OpenCode, Self::Codex, Self::Claude, Self::Pi, Self::Command, Self::Scripted];
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(Self::OpenCode), |provider| provider.next())
+    }
+
+    /// The agent after this one in [`Self::all`], so that a new one cannot be left out of it.
+    fn next(self) -> Option<Self> {
+        match self {
+            Self::OpenCode => Some(Self::Codex),
+            Self::Codex => Some(Self::Claude),
+            Self::Claude => Some(Self::Pi),
+            Self::Pi => Some(Self::Command),
+            Self::Command => Some(Self::Scripted),
+            Self::Scripted => None,
+        }
+    }
 
     /// Returns whether the agent takes the tools of an MCP server. Those that do not have the `forge` command instead.
     pub fn speaks_mcp(self) -> bool {
@@ -130,7 +143,7 @@ impl Provider {
     }
 
     pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
-        let found = Self::ALL.into_iter().find(|provider| provider.name() == name);
+        let found = Self::all().find(|provider| provider.name() == name);
         found.ok_or_else(|| UnknownProvider { name: name.escape_debug().to_string() })
     }
 
@@ -198,7 +211,7 @@ pub(crate) fn texts<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String
 }
 
 fn known_names() -> String {
-    Provider::ALL.map(Provider::name).join(", ")
+    Provider::all().map(Provider::name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -207,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_agent_is_found_by_its_own_name() {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             assert_eq!(Provider::parse(provider.name()), Ok(provider));
         }
     }
@@ -230,7 +243,7 @@ mod tests {
 
     #[test]
     fn an_agent_talks_in_its_own_way_first() {
-        let wires = Provider::ALL.map(Provider::default_wire);
+        let wires: Vec<_> = Provider::all().map(Provider::default_wire).collect();
         assert_eq!(
             wires,
             [

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result_tree::link::observe_links;
 use crate::result_tree::marker::find_marked;
-use crate::result_tree::sensitive::find_sensitive;
+use crate::result_tree::sensitive::{find_sensitive, find_taken};
 use crate::result_tree::{
     MODE_GITLINK, MadeEntry, ResultTreeWalk, compare_trees, show_path, submodule,
 };
@@ -87,6 +87,9 @@ pub struct Evidence {
     /// Files that act by themselves, as neither side nor git's own merge has them.
     #[serde(default)]
     pub sensitive: Vec<SensitiveChange>,
+    /// Files that act by themselves, otherwise than in the base, and as the other side or git's own merge has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitive_taken: Vec<SensitiveChange>,
     /// The result is too large to examine: of its files nothing else is known.
     #[serde(default)]
     pub too_large: bool,
@@ -99,7 +102,59 @@ pub struct NewCommit {
     pub parents: usize,
 }
 
+/// Fault of a result that must not be published. What a fork or project allows by a rule is not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceFault {
+    LinkLeaving,
+    LinkBroken,
+    GitlinkMade,
+    SubmoduleChanged,
+    MarkersLeft,
+    OddMode,
+    Oversize,
+    ForeignIdentity,
+}
+
 impl Evidence {
+    /// The faults, each with what it was found at; none of a kind that was not found. Every product refuses all of them, in
+    /// words of its own.
+    pub fn faults(&self) -> Vec<(EvidenceFault, &[String])> {
+        // A new field has to be named here, as a fault or as none.
+        let Self {
+            tip: _,
+            upstream_reachable: _,
+            base_reachable: _,
+            new_commits: _,
+            files_changed: _,
+            files_made: _,
+            links_leaving,
+            gitlinks_made,
+            markers_left,
+            oversize,
+            foreign_identities,
+            foreign_count: _,
+            links_broken,
+            odd_modes,
+            submodules_changed,
+            // A person may allow some of them.
+            sensitive: _,
+            sensitive_taken: _,
+            // It is oversize, too.
+            too_large: _,
+        } = self;
+        let found: [(EvidenceFault, &[String]); 8] = [
+            (EvidenceFault::LinkLeaving, links_leaving),
+            (EvidenceFault::LinkBroken, links_broken),
+            (EvidenceFault::GitlinkMade, gitlinks_made),
+            (EvidenceFault::SubmoduleChanged, submodules_changed),
+            (EvidenceFault::MarkersLeft, markers_left),
+            (EvidenceFault::OddMode, odd_modes),
+            (EvidenceFault::Oversize, oversize),
+            (EvidenceFault::ForeignIdentity, foreign_identities),
+        ];
+        found.into_iter().filter(|(_, items)| !items.is_empty()).collect()
+    }
+
     /// Notes commits with another identity than the box's own.
     pub fn note_strangers(&mut self, strangers: Vec<String>) {
         self.foreign_count = strangers.len();
@@ -178,6 +233,8 @@ async fn examine(
     let foreign = foreign(repo, pins, &commits, identities).await?;
     let links = observe_links(repo, tip, &[&pins.base, &pins.upstream]).await?;
     let made = &tree.made;
+    let conflicts = find_conflicts(repo, pins).await?;
+    let sensitive = find_sensitive(repo, pins, &tree, &links.aliases).await?;
     let mut oversize = oversize(repo, &from_base, made, bounds).await?;
     oversize.extend(links.long);
     let odd = |entry: &MadeEntry| Some(format!("{} {}", entry.odd_mode.as_ref()?, entry.shown()));
@@ -187,16 +244,26 @@ async fn examine(
         links_leaving: links.leaving,
         links_broken: links.broken,
         gitlinks_made: with_mode(made, MODE_GITLINK).map(MadeEntry::shown).collect(),
-        markers_left: find_marked(repo, made, &[&from_base, &from_upstream]).await?,
+        markers_left: find_marked(repo, made, &[&from_base, &from_upstream], &conflicts).await?,
         odd_modes: made.iter().filter_map(odd).collect(),
         submodules_changed: submodule::find_changed(repo, made).await?,
-        sensitive: find_sensitive(repo, pins, &tree, &links.aliases).await?,
+        sensitive_taken: find_taken(repo, &from_base, &links.aliases, &sensitive).await?,
+        sensitive,
         oversize,
         foreign_count: foreign.len(),
         foreign_identities: foreign.into_iter().take(FOREIGN_LISTED).collect(),
         new_commits: commits.into_iter().map(NewCommit::from).collect(),
         ..Evidence::default()
     })))
+}
+
+/// Paths that git could not merge.
+async fn find_conflicts(repo: &SealedRepo, pins: &Pins) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    if pins.base == pins.upstream {
+        return Ok(BTreeSet::new());
+    }
+    let merged = repo.merge_tree(&pins.base, &pins.upstream).await?;
+    Ok(merged.stages.into_iter().map(|stage| stage.path).collect())
 }
 
 fn with_mode(entries: &[MadeEntry], mode: u32) -> impl Iterator<Item = &MadeEntry> {

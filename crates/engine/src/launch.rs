@@ -1,7 +1,7 @@
 //! Launch of a box, and its status afterwards: the parent's side of the shim.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use egress::EgressConfig;
@@ -13,7 +13,6 @@ use host::web_proxy::{self, WebProxy};
 use model::command::CommandSpec;
 use model::secret::Secret;
 use sandbox::backend::BackendKind;
-use sandbox::docker::{Engine, sweep};
 use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 
@@ -174,6 +173,17 @@ pub fn box_status(box_dir: &BoxDir) -> Result<BoxStatus, LaunchError> {
     }
 }
 
+/// Returns whether one of the boxes in a folder is running, whichever process launched it.
+pub fn has_running_box(boxes: &Path) -> Result<bool, LaunchError> {
+    let Ok(entries) = std::fs::read_dir(boxes) else { return Ok(false) };
+    for entry in entries.flatten() {
+        if box_status(&BoxDir::new(entry.path()))? == BoxStatus::Running {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Waits until the box has ended, whichever process launched it. The container of a shim that was killed is removed
 /// first: until then its agent still works in the folders, and the next box would work beside it.
 pub async fn attach(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
@@ -182,17 +192,11 @@ pub async fn attach(box_dir: &BoxDir) -> Result<ExitRecord, LaunchError> {
         return Ok(record);
     }
     let record = lost(box_dir);
-    if record.backend == BackendKind::Docker {
-        remove_orphans().await.map_err(|source| LaunchError::Orphan {
-            path: box_dir.path().to_path_buf(),
-            source: Box::new(source),
-        })?;
-    }
+    record.backend.remove_orphans().await.map_err(|source| LaunchError::Orphan {
+        path: box_dir.path().to_path_buf(),
+        source: Box::new(source),
+    })?;
     Ok(record)
-}
-
-async fn remove_orphans() -> Result<(), SandboxError> {
-    sweep(&Engine::find().await?).await.map(drop)
 }
 
 /// Signals the shim to end the box as `stopped`. Returns false if there is no shim.

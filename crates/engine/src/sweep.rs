@@ -1,7 +1,6 @@
 //! End of containers that a crash left behind.
 
 use sandbox::backend::BackendKind;
-use sandbox::docker::{Engine, sweep};
 use sandbox::error::SandboxError;
 
 use crate::report::Reporter;
@@ -12,10 +11,8 @@ pub async fn sweep_orphans(
     backend: BackendKind,
     reporter: &dyn Reporter,
 ) -> Result<(), SandboxError> {
-    if backend == BackendKind::Docker {
-        for orphan in sweep(&Engine::find().await?).await? {
-            reporter.note(&format!("removed an orphaned box of {}", orphan.run));
-        }
+    for run in backend.remove_orphans().await? {
+        reporter.note(&format!("removed an orphaned box of {run}"));
     }
     Ok(())
 }

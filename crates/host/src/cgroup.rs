@@ -5,12 +5,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use model::command::{CommandExit, CommandSpec};
 use rustix::fs::{Access, access};
 
-use crate::process::{ProcessHandle, RunLimits, run};
+use crate::process::{ChildOptions, ProcessHandle, RunLimits, run, spawn_child};
 use crate::signal::Cancel;
 use crate::{env, tool};
 
@@ -53,6 +54,31 @@ pub fn observe_memory_control() -> MemoryControl {
     }
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     find_delegated(root, &own).map_or(MemoryControl::None, MemoryControl::Delegated)
+}
+
+/// Returns the means that this process has, if a group that it makes confirms its limit. A manager or a folder may be there
+/// and refuse.
+pub async fn confirm_memory_control() -> Result<MemoryControl, MemoryControl> {
+    const TRIAL_BYTES: u64 = 64 << 20;
+    let control = observe_memory_control();
+    if control == MemoryControl::None {
+        return Ok(control);
+    }
+    // The child has no PATH.
+    let Some(sleep) = tool::which("sleep") else { return Err(control) };
+    let command = CommandSpec::new(sleep).arg("60").cwd("/");
+    let options = ChildOptions { stdin: Stdio::null(), ..ChildOptions::default() };
+    let Ok(mut child) = spawn_child(&command, options) else { return Err(control) };
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    let group = match pid {
+        Some(pid) => control.limit(pid, TRIAL_BYTES).await,
+        None => None,
+    };
+    let is_limited = group.is_some();
+    // The child is killed first: a group with a process stays.
+    child.kill().await.ok();
+    drop(group);
+    if is_limited { Ok(control) } else { Err(control) }
 }
 
 /// Finds the group above our own, if this user may make groups in it and move processes between them. Groups with

@@ -1,5 +1,7 @@
 //! Work items of the orchestrator, and the events of each.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -93,10 +95,19 @@ pub enum WorkRequest {
         /// Text of the issue when it was given to the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<IssueText>,
+        /// Marks of the comments that do not ask for this request once more.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        seen: BTreeSet<String>,
+        /// True if a member wants it although the issues that it comes after are open.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        skips_order: bool,
     },
     Resume {
         /// A user's prompt. Without one, the new comments are the prompt.
         prompt: Option<String>,
+        /// Marks of the comments that do not ask for this request once more.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        seen: BTreeSet<String>,
     },
     /// The forge reports something about the pull request, and no person wrote anything.
     Wake {
@@ -104,6 +115,42 @@ pub enum WorkRequest {
         /// The newest commit of the pull request then.
         head: String,
     },
+}
+
+impl WorkRequest {
+    pub fn start(agent: impl Into<String>, bottles: Vec<String>, text: Option<IssueText>) -> Self {
+        let (seen, skips_order) = (BTreeSet::new(), false);
+        Self::Start { agent: agent.into(), bottles, text, seen, skips_order }
+    }
+
+    pub fn resume(prompt: Option<String>) -> Self {
+        Self::Resume { prompt, seen: BTreeSet::new() }
+    }
+
+    /// Marks of the comments that were taken into account, whether a run came of it or not.
+    pub fn seen(&self) -> BTreeSet<String> {
+        match self {
+            Self::Start { seen, .. } | Self::Resume { seen, .. } => seen.clone(),
+            Self::Wake { .. } => BTreeSet::new(),
+        }
+    }
+
+    /// The request for which these comments are taken into account too. A report of a forge gives way to them: it is read
+    /// again when it is due.
+    #[must_use]
+    pub fn with_seen(self, more: BTreeSet<String>) -> Self {
+        match self {
+            Self::Start { agent, bottles, text, mut seen, skips_order } => {
+                seen.extend(more);
+                Self::Start { agent, bottles, text, seen, skips_order }
+            }
+            Self::Resume { prompt, mut seen } => {
+                seen.extend(more);
+                Self::Resume { prompt, seen }
+            }
+            Self::Wake { .. } => Self::Resume { prompt: None, seen: more },
+        }
+    }
 }
 
 /// Report of a forge for which a bottle is woken.

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use model::digest::sha256;
 use serde::{Deserialize, Serialize};
 
-use crate::docker::Engine;
+use crate::docker::{Engine, sweep};
+use crate::error::SandboxError;
 use crate::seccomp;
 use crate::spec::Root;
 
@@ -22,7 +23,28 @@ pub enum BackendKind {
 
 impl BackendKind {
     /// All of them, in the order in which help texts name them.
-    pub const ALL: [Self; 2] = [Self::Docker, Self::Bwrap];
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(Self::Docker), |kind| kind.next())
+    }
+
+    /// The kind after this one in [`Self::all`], so that a new one cannot be left out of it.
+    fn next(self) -> Option<Self> {
+        match self {
+            Self::Docker => Some(Self::Bwrap),
+            Self::Bwrap => None,
+        }
+    }
+
+    /// Removes the boxes of killed shims that still run, and names their runs. Boxes of bubblewrap end with their shim.
+    pub async fn remove_orphans(self) -> Result<Vec<String>, SandboxError> {
+        match self {
+            Self::Docker => {
+                let swept = sweep(&Engine::find().await?).await?;
+                Ok(swept.into_iter().map(|orphan| orphan.run).collect())
+            }
+            Self::Bwrap => Ok(Vec::new()),
+        }
+    }
 
     /// The name used in flags and records.
     pub fn as_str(self) -> &'static str {
@@ -110,14 +132,15 @@ mod tests {
 
     #[test]
     fn the_filters_of_two_backends_have_two_digests() {
-        let digests = BackendKind::ALL.map(|kind| kind.seccomp_digest().expect("a digest"));
+        let digests: Vec<String> =
+            BackendKind::all().map(|kind| kind.seccomp_digest().expect("a digest")).collect();
         assert_ne!(digests[0], digests[1]);
         assert!(digests.iter().all(|digest| digest.len() == 64), "{digests:?}");
     }
 
     #[test]
     fn names_are_read_back_and_strangers_are_refused_by_name() {
-        for kind in BackendKind::ALL {
+        for kind in BackendKind::all() {
             assert_eq!(kind.as_str().parse(), Ok(kind));
         }
         let error = "lxc".parse::<BackendKind>().unwrap_err().to_string();

@@ -1,5 +1,8 @@
 //! Remedies for the known reasons why a box does not start: what bubblewrap, a container engine or the guest says, and
-//! what helps. A table without effects; the engine appends the line to the reason, and `doctor` shows the steps.
+//! what helps. The engine appends the line to the reason, and `doctor` shows the steps. A refusal of the kernel has several
+//! causes that sound alike, so this machine is looked at before one of them is named.
+
+use std::path::Path;
 
 /// Remedy for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +25,18 @@ const APPARMOR: Remedy = Remedy {
     steps: Some(APPARMOR_STEPS),
 };
 
-const NO_NAMESPACES: Remedy = remedy(
-    "user namespaces are forbidden here: on a host run: sudo sysctl -w kernel.unprivileged_userns_clone=1; start a \
-     container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined and use an ordinary user",
+const SWITCHED_OFF: Remedy = remedy(
+    "user namespaces are switched off here: run: sudo sysctl -w kernel.unprivileged_userns_clone=1",
+);
+
+const IN_CONTAINER: Remedy = remedy(
+    "this container may not make user namespaces: start it with --security-opt seccomp=unconfined --security-opt \
+     systempaths=unconfined and use an ordinary user",
+);
+
+const REFUSED_BY_KERNEL: Remedy = remedy(
+    "the kernel refuses user namespaces here, and it is neither AppArmor's switch nor \
+     kernel.unprivileged_userns_clone: look for the security module in its log: journalctl -k",
 );
 
 const MASKED_PROC: Remedy = remedy(
@@ -66,14 +78,52 @@ const UNWRITABLE: Remedy = remedy(
     "the engine maps the box's user to another one (as a rootless engine does): run the engine as root, or use bwrap",
 );
 
+/// Refusals of user namespaces, whose cause is in [`KernelFacts`].
+const REFUSALS: [&str; 6] = [
+    "setting up uid map: Permission denied",
+    "setting up gid map: Permission denied",
+    "Failed RTM_NEWADDR",
+    "No permissions to create new namespace",
+    "No permissions to create a new namespace",
+    "Creating new namespace failed: Operation not permitted",
+];
+
+/// Facts about this machine that explain a refusal.
+#[derive(Debug, Clone, Copy, Default)]
+struct KernelFacts {
+    /// AppArmor keeps user namespaces from programs without a profile.
+    apparmor_restricts: bool,
+    /// User namespaces are switched off for ordinary users, as older Debian kernels can.
+    is_switched_off: bool,
+    is_container: bool,
+}
+
+impl KernelFacts {
+    fn observe() -> Self {
+        let value = |name: &str| {
+            let path = Path::new("/proc/sys/kernel").join(name);
+            std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+        };
+        let marks = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
+        Self {
+            apparmor_restricts: value("apparmor_restrict_unprivileged_userns") == "1",
+            is_switched_off: value("unprivileged_userns_clone") == "0",
+            is_container: marks.iter().any(|mark| Path::new(mark).exists()),
+        }
+    }
+
+    fn remedy(self) -> Remedy {
+        match self {
+            Self { is_switched_off: true, .. } => SWITCHED_OFF,
+            Self { apparmor_restricts: true, .. } => APPARMOR,
+            Self { is_container: true, .. } => IN_CONTAINER,
+            Self { .. } => REFUSED_BY_KERNEL,
+        }
+    }
+}
+
 /// Parts of a reason and the remedy; the first match counts.
-const TABLE: [(&str, Remedy); 17] = [
-    ("setting up uid map: Permission denied", APPARMOR),
-    ("setting up gid map: Permission denied", APPARMOR),
-    ("Failed RTM_NEWADDR", APPARMOR),
-    ("No permissions to create new namespace", NO_NAMESPACES),
-    ("No permissions to create a new namespace", NO_NAMESPACES),
-    ("Creating new namespace failed: Operation not permitted", NO_NAMESPACES),
+const TABLE: [(&str, Remedy); 11] = [
     ("Can't mount proc on", MASKED_PROC),
     ("max_*_namespaces exceeded", NO_NAMESPACES_LEFT),
     ("not permitted in setuid mode", SETUID),
@@ -96,6 +146,9 @@ const fn remedy(line: &'static str) -> Remedy {
 
 /// Finds the remedy for a reason, which may have other words around the known ones.
 pub fn find_remedy(reason: &str) -> Option<Remedy> {
+    if REFUSALS.iter().any(|part| reason.contains(part)) {
+        return Some(KernelFacts::observe().remedy());
+    }
     let known = TABLE.iter().find(|(part, _)| reason.contains(part)).map(|(_, remedy)| *remedy);
     known.or_else(|| reason.contains(UNWRITABLE_FOLDER).then_some(UNWRITABLE))
 }
@@ -115,13 +168,13 @@ mod tests {
     #[test]
     fn every_sentence_that_was_seen_has_its_remedy() {
         let seen = [
-            ("bwrap: setting up uid map: Permission denied", "AppArmor"),
-            ("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", "AppArmor"),
+            ("bwrap: setting up uid map: Permission denied", "user namespaces"),
+            ("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", "user namespaces"),
             (
                 "bwrap: No permissions to create new namespace, likely because the kernel does not",
-                "kernel.unprivileged_userns_clone=1",
+                "user namespaces",
             ),
-            ("bwrap: No permissions to create a new namespace, likely", "seccomp=unconfined"),
+            ("bwrap: No permissions to create a new namespace, likely", "user namespaces"),
             (
                 "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
                 "systempaths=unconfined",
@@ -146,6 +199,21 @@ mod tests {
             let remedy = find_remedy(reason).unwrap_or_else(|| panic!("none for {reason}"));
             assert!(remedy.line.contains(part), "{reason}: {}", remedy.line);
         }
+    }
+
+    #[test]
+    fn the_cause_of_a_refusal_is_named_only_where_it_is_seen() {
+        let [on, off, boxed, none] = [
+            KernelFacts { apparmor_restricts: true, is_container: true, ..KernelFacts::default() },
+            KernelFacts { is_switched_off: true, ..KernelFacts::default() },
+            KernelFacts { is_container: true, ..KernelFacts::default() },
+            KernelFacts::default(),
+        ]
+        .map(|facts| facts.remedy());
+        assert!(on.line.starts_with("AppArmor forbids") && on.steps.is_some());
+        assert!(off.line.contains("kernel.unprivileged_userns_clone=1"));
+        assert!(boxed.line.contains("seccomp=unconfined"));
+        assert!(none.line.contains("journalctl -k") && !none.line.contains("sysctl -w"));
     }
 
     #[test]

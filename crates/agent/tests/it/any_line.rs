@@ -26,7 +26,7 @@ fn events_that_nobody_knows_are_kept() {
         r#"{"type":7}"#,
         r#"{"no":"type"}"#,
     ];
-    for provider in Provider::ALL {
+    for provider in Provider::all() {
         if provider != Provider::Command {
             let report = read(provider, &lines, None);
             assert_eq!(report.unknown, lines, "{provider:?}");
@@ -200,7 +200,7 @@ proptest! {
         ),
         exit in any::<Option<i32>>(),
     ) {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             let mut reader = EventReader::new(provider);
             for line in &lines {
                 reader.push_line(line);

@@ -105,7 +105,8 @@ async fn call(
     let body = match known.api.filter(|_| known.generates) {
         Some(api) => {
             let (body, reservation) = reserve(shared, route, api, body).await?;
-            attempt.call = Some(ModelCall { reservation, stage: CallStage::Sent(api) });
+            let stage = CallStage::Sent(api);
+            attempt.call = Some(ModelCall { reservation, stage, is_answered: false });
             translate(route, &mut head, body)?
         }
         // A cloud has calls of its own beside those that generate.
@@ -295,6 +296,8 @@ fn note_answer(shared: &ProxyState, response: &Response<Incoming>) {
 pub(crate) struct ModelCall {
     stage: CallStage,
     reservation: Reservation,
+    /// The server sent all that it will send. Without this the client left, and the server may go on generating.
+    is_answered: bool,
 }
 
 #[derive(Debug)]
@@ -340,22 +343,30 @@ impl ModelCall {
         }
     }
 
-    /// Adds the call's usage to the run's account. A call cut off before the response counts as well, since
+    /// Notes that the response ended, or that the server broke it off.
+    pub(crate) fn end(&mut self) {
+        self.is_answered = true;
+    }
+
+    /// Adds the call's usage to the run's account. A call cut off before or within the response counts as well, since
     /// the server probably charges for it: with its whole answer if the client left, who could otherwise spend
-    /// beyond a cap by never waiting.
+    /// beyond a cap by never waiting for the end.
     pub(crate) fn finish(self, bytes_up: u64, shared: &ProxyState) -> Option<Spend> {
         let route = shared.model.as_ref()?;
-        let Self { stage, reservation } = self;
-        let (tap, unseen) = match stage {
+        let Self { stage, reservation, is_answered } = self;
+        let (tap, client_left) = match stage {
             CallStage::Refused => return None,
             // Nothing left this host: there was no connection to send it over.
             CallStage::Sent(_) | CallStage::Unanswered(_) if bytes_up == 0 => return None,
-            CallStage::Sent(api) => (Tap::new(api, Form::Events), reservation.answer()),
-            CallStage::Unanswered(api) => (Tap::new(api, Form::Events), 0),
-            CallStage::Answering(tap) => (*tap, 0),
+            CallStage::Sent(api) => (Tap::new(api, Form::Events), true),
+            CallStage::Unanswered(api) => (Tap::new(api, Form::Events), false),
+            CallStage::Answering(tap) => (*tap, !is_answered),
         };
-        let Tapped { model, mut tokens, estimated } = tap.finish(bytes_up);
-        tokens.output = tokens.output.max(unseen);
+        let Tapped { model, mut tokens, mut estimated, is_whole } = tap.finish(bytes_up);
+        if client_left && !is_whole {
+            tokens.output = tokens.output.max(reservation.answer());
+            estimated = true;
+        }
         let spend = Spend { tokens, usd: route.spec.prices.cost(&model, &tokens), estimated };
         reservation.settle(&model, &spend);
         Some(spend)

@@ -23,6 +23,8 @@ pub(crate) struct Tap {
     overflowed: bool,
     bytes: u64,
     seen: SeenUsage,
+    /// The line after which nothing is generated was seen.
+    is_done: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +48,14 @@ pub(super) struct Tapped {
     pub(super) model: String,
     pub(super) tokens: TokenCount,
     pub(super) estimated: bool,
+    /// The response was seen to its last word, perhaps without usage.
+    pub(super) is_whole: bool,
 }
 
 impl Tap {
     pub(super) fn new(api: WireApi, form: Form) -> Self {
         let (kept, seen) = (Vec::new(), SeenUsage::default());
-        Self { api, form, kept, overflowed: false, bytes: 0, seen }
+        Self { api, form, kept, overflowed: false, bytes: 0, seen, is_done: false }
     }
 
     pub(super) fn push(&mut self, mut piece: &[u8]) {
@@ -85,7 +89,10 @@ impl Tap {
             }
             Form::Document => {}
         }
-        self.seen.into_tapped(bytes_up, self.bytes)
+        // A client may ask for usage with every chunk of a chat.
+        let may_go_on = self.api == WireApi::Chat && self.form == Form::Events;
+        let is_whole = self.is_done || (self.seen.is_final && !may_go_on);
+        Tapped { is_whole, ..self.seen.into_tapped(bytes_up, self.bytes) }
     }
 
     fn keep(&mut self, piece: &[u8]) {
@@ -107,6 +114,7 @@ impl Tap {
 
     fn read_line(&mut self, line: &[u8]) {
         let Some(data) = line.strip_prefix(b"data:") else { return };
+        self.is_done |= data.trim_ascii() == b"[DONE]";
         if contains(data, b"\"usage\"")
             && let Some(answer) = parse(data.trim_ascii())
         {
@@ -184,6 +192,7 @@ impl SeenUsage {
                 cache_write: self.cache_write,
             },
             estimated: !self.is_final || self.input.is_none() || self.output.is_none(),
+            is_whole: self.is_final,
         }
     }
 }
@@ -239,7 +248,7 @@ mod tests {
         for size in [1, 2, 7, 64, answer.len()] {
             let mut tap = Tap::new(api, form);
             answer.as_bytes().chunks(size).for_each(|piece| tap.push(piece));
-            let Tapped { model, tokens, estimated } = tap.finish(400);
+            let Tapped { model, tokens, estimated, .. } = tap.finish(400);
             let counts = [tokens.input, tokens.output, tokens.cache_read, tokens.cache_write];
             assert_eq!((model.as_str(), counts, estimated), expected, "pieces of {size}");
         }

@@ -344,7 +344,11 @@ impl Download {
         (!rest.is_empty()).then(|| Frame::data(rest.into()))
     }
 
-    fn go_home(&mut self) {
+    /// Notes the end of the response: the connection may carry another request.
+    fn end(&mut self) {
+        if let Some(call) = &mut self.attempt.call {
+            call.end();
+        }
         if let Some((shared, lease)) = self.home.take() {
             shared.pool.put(lease);
         }
@@ -363,10 +367,13 @@ impl Body for Download {
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(error))) => {
                     this.attempt.stopped_by(&UpstreamFailure::BrokenOff.into());
+                    if let Some(call) = &mut this.attempt.call {
+                        call.end();
+                    }
                     return Poll::Ready(Some(Err(io::Error::other(error))));
                 }
                 Poll::Ready(None) => {
-                    this.go_home();
+                    this.end();
                     return Poll::Ready(this.rest().map(Ok));
                 }
             };
@@ -414,7 +421,7 @@ impl Drop for Download {
     fn drop(&mut self) {
         // The last frame is often not polled when the length was known.
         if self.inner.is_end_stream() {
-            self.go_home();
+            self.end();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use egress::model_route::{Caps, Price, Prices};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -157,16 +157,61 @@ async fn a_client_that_leaves_is_charged_its_answer_and_blocks_nobody() {
     assert_eq!(server.seen().len(), 2, "the second was never sent");
 }
 
+/// The start of a stream that reports one token of output.
+fn stream_start() -> Vec<Piece> {
+    let start = r#"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":10,"output_tokens":1}}}"#;
+    vec![Piece::Text(STREAM_HEAD.to_owned()), chunk(&format!("{start}\n\n"))]
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_within_the_answer_is_charged_all_of_it() {
+    // With the limit that the body states, without one, and after the last word.
+    let delta = r#"data: {"type":"message_delta","usage":{"output_tokens":42}}"#;
+    let last = || chunk(&format!("{delta}\n\n"));
+    let cases = [
+        (with_limit(1000), None, 1000),
+        ("{}".to_owned(), None, 8192),
+        (with_limit(1000), Some(last()), 42),
+    ];
+    for (body, last, expected) in cases {
+        let pieces = move || {
+            let wait = Piece::Wait(Arc::new(Notify::new()));
+            stream_start().into_iter().chain(last.clone()).chain([wait]).collect()
+        };
+        let (_server, world) = after_a_first_call(pieces).await;
+        let mut stream = begin(&world, &body).await;
+        let (mut seen, sign) =
+            (Vec::new(), if expected == 42 { "message_delta" } else { "message_start" });
+        while !String::from_utf8_lossy(&seen).contains(sign) {
+            assert!(stream.read_buf(&mut seen).await.unwrap() > 0, "it ended too early");
+        }
+        drop(stream);
+        until(|| world.state.open_connections() == 0).await;
+        assert_eq!(world.state.usage().output, expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_without_a_stated_limit_is_charged_an_estimate() {
+    let (server, world) = after_a_first_call(|| vec![Piece::Wait(Arc::new(Notify::new()))]).await;
+    let stream = begin(&world, "{}").await;
+    until(|| server.seen().len() == 1).await;
+    drop(stream);
+    until(|| world.state.open_connections() == 0).await;
+    assert_eq!(world.state.usage().output, 8192);
+    let got = post(&world, "/v1/messages", DUMMY, &with_limit(10)).await;
+    assert!(got.status == 403 && got.body.contains("model_cap"), "{got:?}");
+}
+
 #[tokio::test]
 async fn a_stream_that_breaks_off_settles() {
-    let (_server, world) = after_a_first_call(|| {
-        let start = r#"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":10,"output_tokens":1}}}"#;
-        vec![Piece::Text(STREAM_HEAD.to_owned()), chunk(&format!("{start}\n\n")), Piece::Drop]
-    })
-    .await;
+    let (_server, world) =
+        after_a_first_call(|| stream_start().into_iter().chain([Piece::Drop]).collect()).await;
     post(&world, "/v1/messages", DUMMY, &with_limit(1000)).await;
     assert_eq!(post(&world, "/v1/messages", DUMMY, &with_limit(1000)).await.status, 200);
-    assert_eq!(world.state.usage().input, 20);
+    let usage = world.state.usage();
+    assert_eq!(usage.input, 20);
+    assert!(usage.output < 1000, "the server did not go on: {usage:?}");
 }
 
 #[tokio::test]

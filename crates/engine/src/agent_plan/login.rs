@@ -60,6 +60,19 @@ pub(super) fn find_login(provider: Provider, vendor: &str) -> Option<Login> {
     })
 }
 
+/// Variable with a token that the agent's program makes for machines, and the header for it.
+pub(super) fn machine_token(provider: Provider) -> Option<(&'static str, AuthStyle)> {
+    match provider {
+        // `claude setup-token` prints it.
+        Provider::Claude => Some(("CLAUDE_CODE_OAUTH_TOKEN", AuthStyle::ClaudeLogin)),
+        Provider::OpenCode
+        | Provider::Codex
+        | Provider::Pi
+        | Provider::Command
+        | Provider::Scripted => None,
+    }
+}
+
 /// Returns whether an agent's program has a login here that can be used.
 pub fn has_login(provider: Provider, vendor: &str) -> bool {
     find_login(provider, vendor).is_some_and(|login| login.check(provider).is_ok())

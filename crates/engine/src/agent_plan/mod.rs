@@ -278,17 +278,16 @@ fn usual_key(options: &AgentOptions, choice: &mut ModelChoice) -> KeyLocation {
         (false, Some(line)) => return KeyLocation::command_line(line),
         // A server of one's own often needs no key; one that does answers 401.
         (false, None) if options.url.is_some() && !is_cloud => return KeyLocation::Nowhere,
-        (false, None) if options.provider == Provider::Claude && is_set(CLAUDE_TOKEN) => {
-            choice.auth = AuthStyle::ClaudeLogin;
-            return KeyLocation::Variable(CLAUDE_TOKEN.to_owned());
+        (false, None) => {
+            let token = login::machine_token(options.provider);
+            if let Some((variable, auth)) = token.filter(|(variable, _)| is_set(variable)) {
+                choice.auth = auth;
+                return KeyLocation::Variable(variable.to_owned());
+            }
         }
-        (false, None) => {}
     }
     KeyLocation::Variable(choice.key.to_owned())
 }
-
-/// Variable with the token that `claude setup-token` prints.
-const CLAUDE_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// The login of the agent's own program. Its token goes to the vendor's server alone.
 fn use_login(

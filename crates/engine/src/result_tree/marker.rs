@@ -19,17 +19,23 @@ const BINARY_BYTES: usize = 8000;
 const MARKER_CHARS: usize = 7;
 
 /// Lists the files with markers that neither side has. `changed` are the differences from each side: files that were
-/// removed may have moved, with their markers.
+/// removed may have moved, with their markers. `conflicts` are the paths that git could not merge: a separator alone may have
+/// been left there.
 pub(crate) async fn find_marked(
     repo: &SealedRepo,
     made: &[MadeEntry],
     changed: &[&[ChangedEntry]],
+    conflicts: &BTreeSet<Vec<u8>>,
 ) -> Result<Vec<String>, GitError> {
+    let place = |entry: &MadeEntry| match conflicts.contains(&entry.path) {
+        true => MarkerPlace::Conflict,
+        false => MarkerPlace::Elsewhere,
+    };
     let files: Vec<&MadeEntry> = made.iter().filter(|entry| entry.is_file()).collect();
     let ids: Vec<Sha> = files.iter().map(|entry| entry.id.clone()).collect();
     let mut marked = Vec::new();
     for (entry, text) in files.iter().zip(read_texts(repo, &ids).await?) {
-        if is_left(&text, &BTreeSet::new()) {
+        if is_left(&text, &BTreeSet::new(), place(entry)) {
             marked.push((entry, text));
         }
     }
@@ -51,7 +57,7 @@ pub(crate) async fn find_marked(
         for side in read_texts(repo, &sides).await? {
             known.extend(marker_lines(&side).map(|marker| marker.line.to_vec()));
         }
-        if is_left(&text, &known) {
+        if is_left(&text, &known, place(entry)) {
             found.push(entry.shown());
         }
     }
@@ -74,12 +80,22 @@ async fn read_texts(repo: &SealedRepo, ids: &[Sha]) -> Result<Vec<Vec<u8>>, GitE
         .collect())
 }
 
+/// Place of a text: whether git could not merge it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MarkerPlace {
+    Conflict,
+    Elsewhere,
+}
+
 /// Line that has the shape of a conflict marker.
 #[derive(Debug, Clone, Copy)]
 struct MarkerLine<'a> {
     line: &'a [u8],
     sign: u8,
+    count: usize,
     label: &'a [u8],
+    /// The line before it looks like words rather than code.
+    is_below_words: bool,
     /// The line may underline the one before it, as a heading in some formats.
     may_underline: bool,
 }
@@ -104,12 +120,15 @@ fn parse_marker<'a>(line: &'a [u8], before: &[u8]) -> Option<MarkerLine<'a>> {
     let label = rest.trim_ascii();
     let title = before.trim_ascii_end();
     let may_underline = label.is_empty() && !title.is_empty() && title.len() <= count;
-    Some(MarkerLine { line, sign, label, may_underline })
+    let (first, last) = (before.first(), title.last());
+    let is_below_words = first.is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
+        && last.is_some_and(|byte| !b";,{}()[]".contains(byte));
+    Some(MarkerLine { line, sign, count, label, is_below_words, may_underline })
 }
 
-/// Returns whether markers stand in a text beside the known ones. A row of equals signs alone is a heading, a row of bars
-/// alone is part of a table.
-fn is_left(text: &[u8], known: &BTreeSet<Vec<u8>>) -> bool {
+/// Returns whether markers stand in a text beside the known ones. A row of equals signs alone is a heading, unless it has the
+/// length of a separator, stands where a conflict was and underlines nothing. A row of bars alone is part of a table.
+fn is_left(text: &[u8], known: &BTreeSet<Vec<u8>>, place: MarkerPlace) -> bool {
     let found: Vec<MarkerLine<'_>> =
         marker_lines(text).filter(|marker| !known.contains(marker.line)).collect();
     let signs: BTreeSet<u8> = found.iter().map(|marker| marker.sign).collect();
@@ -117,7 +136,11 @@ fn is_left(text: &[u8], known: &BTreeSet<Vec<u8>>) -> bool {
     let alone = |marker: &MarkerLine<'_>| match marker.sign {
         b'<' | b'>' => !marker.may_underline,
         b'|' => !marker.label.is_empty() && !marker.label.contains(&b'|'),
-        _ => false,
+        _ => {
+            let is_separator = marker.count == MARKER_CHARS && marker.label.is_empty();
+            let is_heading = marker.may_underline && marker.is_below_words;
+            is_separator && place == MarkerPlace::Conflict && !is_heading
+        }
     };
     (has_sides && signs.len() > 1) || found.iter().any(alone)
 }
@@ -128,7 +151,28 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: bool) {
-        assert_eq!(is_left(text.as_bytes(), &BTreeSet::new()), expected, "{text:?}");
+        let is_left = is_left(text.as_bytes(), &BTreeSet::new(), MarkerPlace::Elsewhere);
+        assert_eq!(is_left, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_separator_alone_counts_where_a_conflict_was() {
+        for text in [
+            "    first();\n=======\n    second();\n",
+            "{\n}\n=======\nx\n",
+            "\n=======\nx\n",
+            "a long line of text\n=======\n",
+            "=======\r\nx\r\n",
+        ] {
+            let is_left = |place| is_left(text.as_bytes(), &BTreeSet::new(), place);
+            assert!(is_left(MarkerPlace::Conflict), "{text:?}");
+            assert!(!is_left(MarkerPlace::Elsewhere), "{text:?}");
+        }
+        for text in ["text\n========\n\n==========\n", "Title\n=======\ntext\n", "======= a\n"] {
+            assert!(!is_left(text.as_bytes(), &BTreeSet::new(), MarkerPlace::Conflict), "{text:?}");
+        }
+        let known = BTreeSet::from([b"=======".to_vec()]);
+        assert!(!is_left(b"x;\n=======\n", &known, MarkerPlace::Conflict), "a side has such a row");
     }
 
     #[test]
@@ -172,8 +216,8 @@ mod tests {
         let docs = b"how a conflict looks:\n\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n";
         let known: BTreeSet<Vec<u8>> =
             marker_lines(docs).map(|marker| marker.line.to_vec()).collect();
-        assert!(!is_left(docs, &known));
+        assert!(!is_left(docs, &known, MarkerPlace::Conflict));
         let more = [docs.as_slice(), b"<<<<<<< mine\n"].concat();
-        assert!(is_left(&more, &known));
+        assert!(is_left(&more, &known, MarkerPlace::Elsewhere));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::git::{GitError, SealedRepo};
+use host::git::{ChangedEntry, GitError, SealedRepo};
 use model::id::Sha;
 use model::sensitive_path::{SensitiveKind, fold_path, sensitive_below, sensitive_path};
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,47 @@ pub(crate) async fn find_sensitive(
     Ok(changes)
 }
 
+/// Lists the sensitive files that the result has otherwise than the base, without those that neither side has.
+pub(crate) async fn find_taken(
+    repo: &SealedRepo,
+    from_base: &[ChangedEntry],
+    aliases: &[LinkAlias],
+    made: &[SensitiveChange],
+) -> Result<Vec<SensitiveChange>, GitError> {
+    let made: BTreeSet<&str> = made.iter().map(|change| change.path.as_str()).collect();
+    let acting = from_base.iter().filter_map(|entry| Some((entry, kind_of(&entry.path, aliases)?)));
+    let acting: Vec<(&ChangedEntry, SensitiveKind)> =
+        acting.filter(|(entry, _)| !made.contains(show_path(&entry.path).as_str())).collect();
+    let manifests = acting.iter().filter(|(entry, _)| is_manifest(&entry.path));
+    let ids: BTreeSet<&Sha> =
+        manifests.flat_map(|(entry, _)| [&entry.old, &entry.new]).flatten().collect();
+    let ids: Vec<Sha> = ids.into_iter().cloned().collect();
+    let scripts: BTreeMap<Sha, Option<BTreeMap<String, Value>>> = match ids.is_empty() {
+        true => BTreeMap::new(),
+        false => ids.iter().cloned().zip(read_scripts(repo, &ids).await?).collect(),
+    };
+    let taken = acting
+        .into_iter()
+        .filter(|(entry, _)| !is_manifest(&entry.path) || changes_scripts(entry, &scripts));
+    Ok(taken.map(|(entry, kind)| SensitiveChange { path: show_path(&entry.path), kind }).collect())
+}
+
+/// A package manifest acts only by its install and test scripts.
+fn is_manifest(path: &[u8]) -> bool {
+    fold_path(path).last().is_some_and(|name| name == "package.json")
+}
+
+/// Returns whether a package manifest has other install or test scripts than before. One that is gone has none.
+fn changes_scripts(
+    entry: &ChangedEntry,
+    scripts: &BTreeMap<Sha, Option<BTreeMap<String, Value>>>,
+) -> bool {
+    let read = |id: &Option<Sha>| id.as_ref().and_then(|id| scripts.get(id)).cloned();
+    let Some(new) = read(&entry.new) else { return false };
+    let old = read(&entry.old).flatten().unwrap_or_default();
+    new.is_none_or(|new| new.iter().any(|(name, line)| old.get(name) != Some(line)))
+}
+
 struct SensitiveCandidate<'a> {
     path: &'a [u8],
     /// The entry; `None` if the path was removed.
@@ -88,9 +129,8 @@ struct SensitiveCandidate<'a> {
 }
 
 impl SensitiveCandidate<'_> {
-    /// A package manifest acts only by its install and test scripts.
     async fn acts(&self, repo: &SealedRepo) -> Result<bool, GitError> {
-        let is_manifest = fold_path(self.path).last().is_some_and(|name| name == "package.json");
+        let is_manifest = is_manifest(self.path);
         match self.made {
             Some(entry) if is_manifest && entry.is_file() => adds_scripts(repo, entry).await,
             None if is_manifest => Ok(false),
@@ -142,17 +182,25 @@ async fn leave_out_merged(
 async fn adds_scripts(repo: &SealedRepo, entry: &MadeEntry) -> Result<bool, GitError> {
     let sides = entry.sides.iter().filter(|side| is_file(side.mode)).map(|side| side.id.clone());
     let ids: Vec<Sha> = std::iter::once(entry.id.clone()).chain(sides).collect();
-    let blobs = repo.read_blobs(&ids, MANIFEST_BYTES).await?;
-    let scripts = blobs.iter().map(|blob| {
-        let blob = blob.as_ref().filter(|blob| blob.size == blob.bytes.len() as u64)?;
-        parse_acting_scripts(&blob.bytes)
-    });
-    let mut scripts = scripts.collect::<Vec<_>>().into_iter();
+    let mut scripts = read_scripts(repo, &ids).await?.into_iter();
     let Some(Some(made)) = scripts.next() else { return Ok(true) };
     let known: Vec<BTreeMap<String, Value>> = scripts.flatten().collect();
     let is_known =
         |name: &String, line: &Value| known.iter().any(|side| side.get(name) == Some(line));
     Ok(made.iter().any(|(name, line)| !is_known(name, line)))
+}
+
+/// Reads the acting scripts of manifests; `None` for one that cannot be read.
+async fn read_scripts(
+    repo: &SealedRepo,
+    ids: &[Sha],
+) -> Result<Vec<Option<BTreeMap<String, Value>>>, GitError> {
+    let blobs = repo.read_blobs(ids, MANIFEST_BYTES).await?;
+    let scripts = blobs.iter().map(|blob| {
+        let blob = blob.as_ref().filter(|blob| blob.size == blob.bytes.len() as u64)?;
+        parse_acting_scripts(&blob.bytes)
+    });
+    Ok(scripts.collect())
 }
 
 fn parse_acting_scripts(text: &[u8]) -> Option<BTreeMap<String, Value>> {

@@ -114,7 +114,8 @@ async fn launch<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
     let terminal = match &run.plan.terminal {
         Some(_) if host::terminal::is_present() => {
             product.reporter().release_terminal();
-            let opened = AttachedTerminal::open(&agent_run.box_dir());
+            let mask = SecretMask::new(&run.secrets);
+            let opened = AttachedTerminal::open(&agent_run.box_dir(), mask);
             Some(opened.map_err(RunError::Terminal).or_fail::<P>()?)
         }
         Some(_) | None => None,

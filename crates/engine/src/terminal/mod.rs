@@ -10,10 +10,13 @@ mod filter;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use guest::TERMINAL_SOCKET_FILE;
 use guest::terminal::{TerminalInput, TerminalSize};
 use host::terminal::{Keyboard, RawMode};
+use model::redact::{MaskingStream, SecretMask};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
@@ -29,6 +32,11 @@ const USUAL_SIZE: TerminalSize = TerminalSize { rows: 24, cols: 80 };
 const USUAL_NAME: &str = "xterm-256color";
 
 const CHUNK: usize = 32 * 1024;
+
+/// Bytes at the end of the output that may be the start of a secret by chance, such as a key that was typed. They are
+/// shown when nothing follows for a moment; more bytes wait for the rest.
+const CHANCE_BYTES: usize = 6;
+const CHANCE_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalPlan {
@@ -67,12 +75,15 @@ fn current_size() -> Option<TerminalSize> {
 pub struct AttachedTerminal {
     listener: UnixListener,
     socket: PathBuf,
+    mask: Arc<SecretMask>,
 }
 
 impl AttachedTerminal {
-    pub fn open(box_dir: &BoxDir) -> io::Result<Self> {
+    /// Waits for the box. `mask` overwrites secrets in what it shows.
+    pub fn open(box_dir: &BoxDir, mask: SecretMask) -> io::Result<Self> {
         let socket = box_dir.guest_dir().join(TERMINAL_SOCKET_FILE);
-        Ok(Self { listener: box_dir.bind_guest_socket(TERMINAL_SOCKET_FILE)?, socket })
+        let listener = box_dir.bind_guest_socket(TERMINAL_SOCKET_FILE)?;
+        Ok(Self { listener, socket, mask: Arc::new(mask) })
     }
 
     /// Waits for the box, then connects it to this program's terminal until it hangs up.
@@ -84,7 +95,7 @@ impl AttachedTerminal {
         let _raw = RawMode::enter()?;
         // Concurrently: a box that takes no keys may still print.
         tokio::select! {
-            shown = show(from_box) => shown,
+            shown = show(from_box, self.mask) => shown,
             typed = type_in(to_box) => typed,
         }
     }
@@ -106,14 +117,25 @@ fn put(bytes: &[u8]) -> io::Result<()> {
     screen.write_all(bytes).and_then(|()| screen.flush())
 }
 
-async fn show(mut from_box: OwnedReadHalf) -> io::Result<()> {
+async fn show(mut from_box: OwnedReadHalf, mask: Arc<SecretMask>) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut canvas = Canvas::default();
+    let mut masked = MaskingStream::new(mask);
     loop {
-        match from_box.read(&mut buffer).await {
-            Ok(count @ 1..) => put(&canvas.0.pass(&buffer[..count]))?,
+        let reading = from_box.read(&mut buffer);
+        let read = match masked.held_len() {
+            1..CHANCE_BYTES => tokio::time::timeout(CHANCE_PAUSE, reading).await.ok(),
+            _ => Some(reading.await),
+        };
+        match read {
+            Some(Ok(count @ 1..)) => {
+                let piece = &buffer[..count];
+                let ready = masked.push(piece);
+                put(&canvas.0.pass(ready.as_deref().unwrap_or(piece)))?;
+            }
+            None => put(&canvas.0.pass(&masked.finish()))?,
             // A box that was killed hangs up with an error.
-            Ok(_) | Err(_) => return Ok(()),
+            Some(Ok(_) | Err(_)) => return put(&canvas.0.pass(&masked.finish())),
         }
     }
 }

@@ -68,15 +68,15 @@ pub struct CommitDraft<'a> {
 }
 
 impl SealedRepo {
-    /// Merges two commits that have an ancestor in common, touching neither files nor refs. The last merge is kept, because
-    /// two commits always give the same.
+    /// Merges two commits, touching neither files nor refs. Where they have no ancestor in common, every file counts as added.
+    /// The last merge is kept, because two commits always give the same.
     pub async fn merge_tree(&self, ours: &Sha, theirs: &Sha) -> Result<MergedTree, GitError> {
         if let Some(known) = self.last_merge.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
             && (&known.ours, &known.theirs) == (ours, theirs)
         {
             return Ok(known.merged.clone());
         }
-        let merged = self.git.merge_tree(ours, theirs).await?;
+        let merged = self.git.merge(argv_merge_any(ours, theirs)).await?;
         let made = LastMerge { ours: ours.clone(), theirs: theirs.clone(), merged: merged.clone() };
         *self.last_merge.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
         Ok(merged)
@@ -94,8 +94,11 @@ impl Git {
         ours: &Sha,
         theirs: &Sha,
     ) -> Result<MergedTree, GitError> {
-        let call = GitCall::new(argv_merge_tree(ours, theirs)).within(MERGE_LIMIT);
-        read_merge(&self.call(call).await?)
+        self.merge(argv_merge_tree(ours, theirs)).await
+    }
+
+    async fn merge(&self, argv: Vec<OsString>) -> Result<MergedTree, GitError> {
+        read_merge(&self.call(GitCall::new(argv).within(MERGE_LIMIT)).await?)
     }
 
     pub(super) async fn commit_tree(&self, draft: CommitDraft<'_>) -> Result<Sha, GitError> {
@@ -113,6 +116,11 @@ impl Git {
 
 fn argv_merge_tree(ours: &Sha, theirs: &Sha) -> Vec<OsString> {
     argv_with("merge-tree --write-tree -z --messages", [ours.as_str(), theirs.as_str()])
+}
+
+fn argv_merge_any(ours: &Sha, theirs: &Sha) -> Vec<OsString> {
+    let words = "merge-tree --write-tree -z --messages --allow-unrelated-histories";
+    argv_with(words, [ours.as_str(), theirs.as_str()])
 }
 
 fn argv_commit_tree(tree: &Sha, parents: &[Sha]) -> Vec<OsString> {

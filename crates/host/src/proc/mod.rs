@@ -40,13 +40,19 @@ pub fn boot_id() -> String {
         .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
+/// Returns whether a process is there and has not ended.
+pub fn is_running(pid: u32) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| !is_dead(pid))
+}
+
+fn is_dead(id: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
 /// Returns a thread of the process by which its memory and descriptors can be seen. That is the process itself, unless its
 /// first thread has ended before the others: then it looks empty.
 fn seen_thread(pid: i32) -> i32 {
-    let is_dead = |id: i32| {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
-    };
     if !is_dead(pid) {
         return pid;
     }

@@ -80,8 +80,16 @@ impl Tally {
             holds &= kept;
             let word = if kept { "ok" } else { "BROKEN" };
             let caught = share(sum.made - sum.missed, sum.made);
-            println!("{}: {caught} caught, promised {} %: {word}", promise.name, promise.percent);
+            let alike = share(sum.shown_alike, sum.made);
+            println!(
+                "{}: {caught} caught, promised {} %: {word}; {alike} only as the honest one",
+                promise.name, promise.percent
+            );
         }
+        println!(
+            "caught: refused, shown first, or shown as the honest one, which is with the words that the honest merge gets at \
+             the same path too: a person who reads them learns nothing new"
+        );
         holds
     }
 }

@@ -38,8 +38,39 @@ pub(super) fn turns_off(line: &[u8]) -> bool {
     let bare = String::from_utf8_lossy(&bare).to_ascii_lowercase();
     // A loop that runs once is an old way to write a macro.
     let is_macro = bare.starts_with('}');
-    STARTS.iter().any(|start| is_start(&bare, start))
+    is_preprocessor_condition(line)
+        || opens_comment(line)
+        || STARTS.iter().any(|start| is_start(&bare, start))
         || (!is_macro && NEVER.iter().any(|never| has_part(&bare, never)))
+}
+
+/// Returns whether the preprocessor of C decides whether what follows is compiled: what a build defines is not known here. The
+/// guard of a header is none.
+fn is_preprocessor_condition(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let Some(rest) = text.trim().strip_prefix('#') else { return false };
+    let rest = rest.trim_start();
+    let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let condition = rest[word.len()..].trim();
+    let name = condition.trim_end_matches('_').to_ascii_lowercase();
+    let is_guard = ["_h", "_hh", "_hpp", "_hxx", "_included"].iter().any(|end| name.ends_with(end));
+    match word {
+        "ifndef" => !is_guard,
+        "ifdef" => !condition.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns whether a comment that a line begins does not end in it. A pattern such as `src/**/*.rs` begins none.
+fn opens_comment(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let begins = |open: &str, close: &str| {
+        let Some(at) = text.rfind(open) else { return false };
+        let is_after_code =
+            text[..at].ends_with(|c: char| c.is_whitespace() || ";{})>,".contains(c));
+        is_after_code && !text[at + open.len()..].contains(close)
+    };
+    begins("/*", "*/") || begins("<!--", "-->")
 }
 
 /// A word must not go on: `if0` is a condition, `if0x` is not.
@@ -107,11 +138,26 @@ mod tests {
             "else if (false) {",
             "/* begin",
             "__END__",
+            "foo(); /*",
+            "} /* the rest",
+            "<p> <!-- off",
+            "#ifdef NEVER_SET",
+            "# ifndef ALWAYS_SET",
         ] {
             assert!(turns_off(line.as_bytes()), "{line}");
         }
-        for line in ["if (falsey)", "if0x = 3", "} while (0)", "x = false", "return 0;", "#ifdef A"]
-        {
+        for line in [
+            "if (falsey)",
+            "if0x = 3",
+            "} while (0)",
+            "x = false",
+            "return 0;",
+            "#if A > 1",
+            "#ifndef LIB_PART_H_",
+            "#endif /* A */",
+            "foo(); /* why */",
+            "paths: [src/**/*.rs, x]",
+        ] {
             assert!(!turns_off(line.as_bytes()), "{line}");
         }
     }

@@ -17,7 +17,7 @@ use crate::three::text::is_text;
 /// The four commits of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractEnds {
-    /// Merge base of fork and upstream.
+    /// Merge base of fork and upstream: a commit, or the empty tree if their histories have nothing in common.
     pub merge_base: Sha,
     pub base: Sha,
     pub upstream: Sha,

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// Files in which other scripts of the check may be named.
-pub(super) const CHECK_ROOTS: [&str; 10] = [
+pub(super) const CHECK_ROOTS: [&str; 15] = [
     "Makefile",
     "makefile",
     "GNUmakefile",
@@ -17,9 +17,14 @@ pub(super) const CHECK_ROOTS: [&str; 10] = [
     "tox.ini",
     "noxfile.py",
     "Rakefile",
+    "CMakeLists.txt",
+    "Makefile.am",
+    "Makefile.in",
+    "composer.json",
+    "meson.build",
 ];
 
-const NAMES: [&str; 65] = [
+const NAMES: [&str; 105] = [
     "Makefile",
     "makefile",
     "GNUmakefile",
@@ -85,6 +90,60 @@ const NAMES: [&str; 65] = [
     ".python-version",
     ".tool-versions",
     ".rspec-local",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "CMakeUserPresets.json",
+    "meson.build",
+    "meson.options",
+    "meson_options.txt",
+    "BUILD",
+    "BUILD.bazel",
+    "WORKSPACE",
+    "WORKSPACE.bazel",
+    "MODULE.bazel",
+    "BUCK",
+    "Makefile.am",
+    "Makefile.in",
+    "GNUmakefile.in",
+    "configure",
+    "configure.ac",
+    "configure.in",
+    "SConstruct",
+    "SConscript",
+    "wscript",
+    "setup.py",
+    "hatch.toml",
+    "dodo.py",
+    "build.sbt",
+    "build.sc",
+    "build.mill",
+    "Package.swift",
+    "Directory.Build.props",
+    "Directory.Build.targets",
+    "testng.xml",
+    "codeception.yml",
+    "behat.yml",
+    "dart_test.yaml",
+    "build.zig",
+    "rebar.config",
+    "project.clj",
+    "stack.yaml",
+    "dune",
+    "dune-project",
+];
+
+/// Endings of names of build files and settings of test runners.
+const ENDINGS: [&str; 10] = [
+    ".mk",
+    ".cmake",
+    ".bzl",
+    ".sbt",
+    ".csproj",
+    ".fsproj",
+    ".vbproj",
+    ".runsettings",
+    ".cabal",
+    ".xctestplan",
 ];
 
 /// First parts of the names of settings files that end in several ways.
@@ -132,7 +191,7 @@ pub fn is_check_file(path: &[u8]) -> bool {
     NAMES.contains(&name)
         || is_in_place_of_runner(path)
         || STEMS.iter().any(|stem| name.starts_with(stem))
-        || name.ends_with(".mk")
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || sections_of(name).is_some()
         || FOLDERS
             .iter()
@@ -204,6 +263,7 @@ fn sections_of(name: &str) -> Option<Sections> {
         "package.json" => Sections::Keys(&[
             "scripts", "jest", "mocha", "ava", "tap", "nyc", "c8", "vitest", "karma", "jasmine",
         ]),
+        "composer.json" => Sections::Keys(&["scripts"]),
         "pyproject.toml" => Sections::Headers(&[
             "tool.pytest",
             "tool.tox",
@@ -314,6 +374,19 @@ mod tests {
             "rust-toolchain.toml",
             "pytest.py",
             "unittest/__main__.py",
+            "lib/CMakeLists.txt",
+            "cmake/tests.cmake",
+            "meson.build",
+            "pkg/BUILD.bazel",
+            "tools/rules.bzl",
+            "Makefile.am",
+            "configure.ac",
+            "setup.py",
+            "composer.json",
+            "build.sbt",
+            "Package.swift",
+            "test/Unit.csproj",
+            "testng.xml",
         ] {
             assert!(is_check_file(path.as_bytes()), "{path}");
         }

@@ -60,6 +60,13 @@ impl SqliteForgeStateStore {
         counted.map_err(self.failed("count the deliveries"))
     }
 
+    /// Returns whether a delivery was stored, handled or not.
+    pub fn has_delivery(&self, source: &str, id: &str) -> Result<bool, DbError> {
+        let sql = "SELECT count(*) FROM delivery WHERE source = ?1 AND delivery_id = ?2";
+        let counted = self.lock().query_row(sql, params![source, id], |row| row.get::<_, u64>(0));
+        counted.map(|count| count > 0).map_err(self.failed("read a delivery"))
+    }
+
     pub fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, DbError> {
         let sql = "SELECT body FROM delivery WHERE seq = ?1";
         let read = self.lock().query_row(sql, params![seq], |row| row.get(0));

@@ -18,6 +18,13 @@ impl SqliteForgeStateStore {
         self.execute("record an action", sql, values).map(drop)
     }
 
+    /// The account that asked for the action of a delivery.
+    pub fn actor_of(&self, delivery_id: &str) -> Result<Option<String>, DbError> {
+        let sql = "SELECT actor FROM user_action WHERE delivery_id = ?1";
+        let read = |row: &rusqlite::Row<'_>| row.get(0);
+        Ok(self.select("read an action", sql, params![delivery_id], read)?.pop())
+    }
+
     /// The newest actions, newest first.
     pub fn last_actions(&self, limit: usize) -> Result<Vec<UserActionRecord>, DbError> {
         let sql = "SELECT delivery_id, actor, action, owner, repo, issue_number, at \

@@ -38,11 +38,7 @@ fn delivery(id: &str) -> Delivery {
 }
 
 fn start() -> WorkRequest {
-    WorkRequest::Start {
-        agent: "implementer".to_owned(),
-        bottles: vec!["rust".to_owned()],
-        text: None,
-    }
+    WorkRequest::start("implementer", vec!["rust".to_owned()], None)
 }
 
 pub(crate) fn add(store: &SqliteForgeStateStore, number: u64) -> WorkItem {

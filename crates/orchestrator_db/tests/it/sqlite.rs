@@ -113,12 +113,8 @@ fn a_database_of_the_version_before_opens_with_everything_in_it() {
     let known = store.get(&key("alice", "hooks", 7)).unwrap().unwrap();
     assert_eq!((known.status, known.pr_number), (BottleState::Frozen, Some(12)));
     let requests: Vec<_> = store.works().unwrap().into_iter().map(|work| work.request).collect();
-    let resume = WorkRequest::Resume { prompt: Some("Once more.".to_owned()) };
-    let start = WorkRequest::Start {
-        agent: "worker".to_owned(),
-        bottles: vec!["rust".to_owned()],
-        text: None,
-    };
+    let resume = WorkRequest::resume(Some("Once more.".to_owned()));
+    let start = WorkRequest::start("worker", vec!["rust".to_owned()], None);
     assert_eq!(requests, [resume, start]);
     assert_eq!(store.work_events(&key("alice", "hooks", 7)).unwrap().len(), 1);
     assert_eq!(store.delivery_body(1).unwrap(), b"{}");

@@ -15,6 +15,9 @@ use super::usage::{ModelUsage, Spend, TokenCount};
 use crate::policy::DenyReason;
 use crate::state::EgressState;
 
+/// Tokens of an answer without a stated limit, of which the client did not wait for the end. Few answers are longer.
+const UNSTATED_ANSWER: u64 = 8192;
+
 #[derive(Debug)]
 pub(crate) struct Reservations {
     caps: Caps,
@@ -256,9 +259,11 @@ fn ratio(of: u64, to: u64) -> f64 {
 }
 
 impl Reservation {
-    /// The answer for which the call reserved; 0 if its body states no limit.
+    /// The answer that a call is charged if its client leaves: the limit that its body states, else an estimate. Without a cap
+    /// nothing is reserved, and only what was seen counts.
     pub(super) fn answer(&self) -> u64 {
-        self.bound.answer.unwrap_or(0)
+        let estimate = if self.reservations.has_cap() { UNSTATED_ANSWER } else { 0 };
+        self.bound.answer.unwrap_or(estimate)
     }
 
     /// Charges the call and releases what it reserved, in this order: a waiting call must never see neither.

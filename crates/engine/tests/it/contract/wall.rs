@@ -176,4 +176,10 @@ async fn programs_are_lent_read_only(rig: &Rig) {
     let ran = rig.sh(script).with(|spec| spec.programs.push(lent)).run_ok().await;
     assert_eq!(ran.stdout, "from /opt/some tools/tool\nrefused\n");
     assert!(!folder.join("new").exists());
+    // A program of one file, as vendors' own installers leave it.
+    let host = folder.join("tool");
+    let inside = "/opt/alone/tool";
+    let lent = ProgramMount { host, inside: inside.to_owned() };
+    let ran = rig.argv(&[inside]).with(|spec| spec.programs.push(lent)).run_ok().await;
+    assert_eq!(ran.stdout, "from /opt/alone/tool\n");
 }
