@@ -37,7 +37,7 @@ pub fn observe_candidates(
     agents: &Path,
     fill: impl Fn(&mut AgentOptions),
 ) -> Vec<AgentCandidate> {
-    let providers = Provider::ALL.into_iter().filter(|it| it.program().is_some());
+    let providers = Provider::all().filter(|it| it.program().is_some());
     let rest = providers.map(|it| it.name().to_owned());
     let rest = rest.filter(|name| !config.agents.contains_key(name));
     let observe = |name: String| {
@@ -64,6 +64,24 @@ fn missing_words(error: &ResolveAgentError) -> String {
     }
 }
 
+/// Chooses the agent of work that names none: the configured one, `usual` if it is ready, or else the first one that is.
+pub fn choose_default(config: &Config, agents: &Path, usual: &str) -> Option<String> {
+    if let Some(name) = &config.agent {
+        return Some(name.clone());
+    }
+    let candidates = observe_candidates(config, agents, |_| {});
+    find_ready(&candidates, usual).map(|it| it.name.clone())
+}
+
+/// Finds the candidate of this name if it is ready, or else the first one that is.
+pub(crate) fn find_ready<'a>(
+    candidates: &'a [AgentCandidate],
+    usual: &str,
+) -> Option<&'a AgentCandidate> {
+    let mut ready = candidates.iter().filter(|it| it.is_ready());
+    ready.clone().find(|it| it.name == usual).or_else(|| ready.next())
+}
+
 /// Chooses the only agent that is installed and has a key.
 pub fn choose_agent<S: ExitStatus>(
     program: &str,
@@ -87,10 +105,20 @@ pub fn choose_agent<S: ExitStatus>(
             return Err(Failure::usage(message).with_remedy(remedy));
         }
     }
+    let (message, mut remedy) = missing_agent(program, candidates);
+    if !candidates.iter().any(|it| it.key.is_ok() || is_installed(&it)) {
+        remedy += &format!(", or run: {program} init");
+    }
+    Err(Failure::usage(message).with_remedy(remedy))
+}
+
+/// The reason why no candidate is ready, and the step that is left for the nearest one.
+pub(crate) fn missing_agent(program: &str, candidates: &[AgentCandidate]) -> (String, String) {
+    let is_installed = |it: &&AgentCandidate| it.program == ProgramState::Installed;
     let keyed = candidates.iter().find(|it| it.key.is_ok());
     let installed = candidates.iter().find(is_installed);
     let on_path = candidates.iter().find(|it| it.program == ProgramState::OnPath);
-    let (message, remedy) = match (keyed, installed, on_path) {
+    match (keyed, installed, on_path) {
         (Some(it), _, _) => (
             format!(
                 "an agent is needed: {} has a key ({}) and is not installed for boxes",
@@ -123,13 +151,12 @@ pub fn choose_agent<S: ExitStatus>(
             (
                 "an agent is needed, and none is installed that has a key".to_owned(),
                 format!(
-                    "install one with: forklift agents install {name}; then {}, or run: {program} init",
+                    "install one with: forklift agents install {name}; then {}",
                     key.unwrap_or("give it a key")
                 ),
             )
         }
-    };
-    Err(Failure::usage(message).with_remedy(remedy))
+    }
 }
 
 impl AgentCandidate {
@@ -163,7 +190,7 @@ impl AgentCandidate {
 /// Names for a shell that completes the name of an agent: the built-in ones and those of the configuration.
 pub fn complete_agents() -> Vec<CompletionCandidate> {
     let own = Config::load().map(|config| config.agents.into_keys().collect::<Vec<_>>());
-    let known = Provider::ALL.into_iter().map(|provider| provider.name().to_owned());
+    let known = Provider::all().map(|provider| provider.name().to_owned());
     let own = own.unwrap_or_default();
     let known: Vec<String> = known.filter(|name| !own.contains(name)).collect();
     own.into_iter().chain(known).map(CompletionCandidate::new).collect()
@@ -171,7 +198,7 @@ pub fn complete_agents() -> Vec<CompletionCandidate> {
 
 /// Names of the agents that can be installed.
 pub fn complete_programs() -> Vec<CompletionCandidate> {
-    let known = Provider::ALL.into_iter().filter(|provider| provider.program().is_some());
+    let known = Provider::all().filter(|provider| provider.program().is_some());
     known.map(|provider| CompletionCandidate::new(provider.name())).collect()
 }
 

@@ -14,20 +14,49 @@ use sandbox::backend::BackendKind;
 use sandbox::choice::{self, BackendChoice, BackendFacts, NoBackend};
 use sandbox::remedy::find_remedy;
 use sandbox::spec::{BoxLimits, MIB};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::failure::Failure;
 use crate::ui::Ui;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub name: String,
-    #[serde(rename = "words")]
     pub text: String,
     pub state: FindingState,
     /// Commands and files that help, in lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<&'static str>,
+}
+
+/// A finding for scripts, the same in all programs. `what`, `ok`, `fatal` and `words` are what older versions had.
+#[derive(Debug, Serialize)]
+struct FindingRow<'a> {
+    name: &'a str,
+    state: FindingState,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<&'a str>,
+    what: &'a str,
+    ok: bool,
+    fatal: bool,
+    words: &'a str,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { name, text, state, steps } = self;
+        FindingRow {
+            name,
+            state: *state,
+            message: text,
+            steps: *steps,
+            what: name,
+            ok: *state == FindingState::Good,
+            fatal: self.is_bad(),
+            words: text,
+        }
+        .serialize(serializer)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -93,22 +122,30 @@ pub fn check_findings<S: ExitStatus>(findings: &[Finding]) -> Result<(), Failure
     }
 }
 
-/// The way in which the memory limit of a box holds for this user.
-pub fn memory_text() -> String {
-    let bwrap = match host::cgroup::observe_memory_control() {
-        MemoryControl::SystemManager => "limited by the kernel, in a systemd scope".to_owned(),
-        MemoryControl::UserManager => {
-            "limited by the kernel, in a user scope of systemd".to_owned()
-        }
-        MemoryControl::Delegated(path) => {
-            format!("limited by the kernel, in control groups below {}", path.display())
-        }
-        MemoryControl::None => "counted by the shim every 20 to 400 ms, because this user has no \
-            control group of version 2 with a memory controller: a box that fills memory fast is \
-            ended a moment after it has passed the limit"
-            .to_owned(),
+/// The way in which the memory limit of a box holds for this user, by a group that was made for trial.
+fn memory_text(control: &Result<MemoryControl, MemoryControl>, has_engine: bool) -> String {
+    let means = |control: &MemoryControl| match control {
+        MemoryControl::SystemManager => "a systemd scope".to_owned(),
+        MemoryControl::UserManager => "a user scope of systemd".to_owned(),
+        MemoryControl::Delegated(path) => format!("control groups below {}", path.display()),
+        MemoryControl::None => "a control group of version 2".to_owned(),
     };
-    format!("bwrap: {bwrap}; engines: limited by the kernel, in their control groups")
+    let counted = |reason: &str| {
+        format!(
+            "counted by the shim every 20 to 400 ms, because {reason}: a box that fills memory fast is ended a moment \
+             after it has passed the limit"
+        )
+    };
+    let bwrap = match control {
+        Ok(MemoryControl::None) => {
+            counted("this user has no control group of version 2 with a memory controller")
+        }
+        Ok(control) => format!("limited by the kernel, in {}", means(control)),
+        Err(control) => counted(&format!("{} was tried and refused", means(control))),
+    };
+    let engines =
+        if has_engine { "; engines: limited by the kernel, in their control groups" } else { "" };
+    format!("bwrap: {bwrap}{engines}")
 }
 
 /// Backend, image and folders that a run on this machine would use.
@@ -121,6 +158,10 @@ pub struct DoctorOptions<'a> {
     pub runs: &'a Path,
     /// The folder of installed agents.
     pub agents: &'a Path,
+    /// The agents that runs here use. Another one that is installed and does not start keeps no run from working.
+    pub used: &'a [Provider],
+    /// The free space that a box leaves, in bytes; `None` for the usual.
+    pub free_floor_bytes: Option<u64>,
 }
 
 /// Git, the backends and the image on this machine, and the trials of the backends.
@@ -133,11 +174,13 @@ pub struct MachineReport {
     trials: Vec<(BackendKind, Result<TrialReport, String>)>,
     agents: Vec<Finding>,
     disk: Finding,
+    /// The way in which the memory limit of a box holds.
+    pub memory: String,
 }
 
 impl MachineReport {
     pub async fn observe(options: DoctorOptions<'_>) -> Self {
-        let DoctorOptions { backend, image, runs, agents } = options;
+        let DoctorOptions { backend, image, runs, agents, used, free_floor_bytes } = options;
         let git = host::git::check_version().await;
         let mut found = choice::observe(backend, image).await;
         let (mut trials, mut boxes) = (Vec::new(), Vec::new());
@@ -161,11 +204,14 @@ impl MachineReport {
         let kind = chosen.as_ref().ok().map(|choice| choice.kind);
         let usable = boxes.iter().find(|(tried, _)| Some(*tried) == kind).map(|(_, trial)| trial);
         let agents = match usable {
-            Some(trial) => ask_agents(trial, agents).await,
+            Some(trial) => ask_agents(trial, agents, used).await,
             None => Vec::new(),
         };
         let image = image.to_owned();
-        Self { git, found, chosen, image, trials, agents, disk: observe_disk(runs) }
+        let disk = observe_disk(runs, free_floor_bytes);
+        let control = host::cgroup::confirm_memory_control().await;
+        let memory = memory_text(&control, found.engine.is_some());
+        Self { git, found, chosen, image, trials, agents, disk, memory }
     }
 
     /// Git's version, or the reason why it cannot be used.
@@ -207,7 +253,7 @@ impl MachineReport {
             Err(_) if has_bad_box => Finding::bad("backend", "none that can start a box"),
             Err(_) => Finding::bad("backend", self.backend_text()),
         });
-        findings.push(Finding::good("memory", memory_text()));
+        findings.push(Finding::good("memory", self.memory.as_str()));
         findings.push(self.disk.clone());
         findings.extend(self.agents.iter().cloned());
         findings
@@ -241,9 +287,9 @@ fn trial_findings(
 }
 
 /// The version that each installed agent prints in a box.
-async fn ask_agents(trial: &BoxTrial, agents: &Path) -> Vec<Finding> {
+async fn ask_agents(trial: &BoxTrial, agents: &Path, used: &[Provider]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for provider in Provider::ALL {
+    for provider in Provider::all() {
         let Some(program) = provider.program() else { continue };
         let Some(installed) = install::find_any(agents, &program) else { continue };
         let name = provider.name();
@@ -251,7 +297,11 @@ async fn ask_agents(trial: &BoxTrial, agents: &Path) -> Vec<Finding> {
             Ok(version) => Finding::good("agent", format!("{name}: {version}, in a box")),
             Err(error) => {
                 let fault = error_chain(&error);
-                Finding::bad("agent", format!("{name}: does not start in a box: {fault}"))
+                let text = format!("{name}: does not start in a box: {fault}");
+                match used.contains(&provider) {
+                    true => Finding::bad("agent", text),
+                    false => Finding::odd("agent", text),
+                }
             }
         });
     }
@@ -259,9 +309,9 @@ async fn ask_agents(trial: &BoxTrial, agents: &Path) -> Vec<Finding> {
 }
 
 /// The free space where runs are, which must be more than the floor that a box leaves free.
-fn observe_disk(runs: &Path) -> Finding {
+fn observe_disk(runs: &Path, free_floor_bytes: Option<u64>) -> Finding {
     let folder = runs.ancestors().find(|path| path.is_dir()).unwrap_or(runs);
-    let needed = BoxLimits::default().free_floor_bytes / MIB;
+    let needed = free_floor_bytes.unwrap_or(BoxLimits::default().free_floor_bytes) / MIB;
     match host::file::free_space(folder) {
         Ok(free) if free / MIB < needed => Finding::bad(
             "disk",
@@ -271,5 +321,39 @@ fn observe_disk(runs: &Path) -> Finding {
             Finding::good("disk", format!("{} MiB free in {}", free / MIB, folder.display()))
         }
         Err(error) => Finding::odd("disk", error_chain(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_limit_is_the_kernels_only_where_a_group_was_made() {
+        let text = |control, has_engine| memory_text(&control, has_engine);
+        assert_eq!(
+            text(Ok(MemoryControl::UserManager), true),
+            "bwrap: limited by the kernel, in a user scope of systemd; engines: limited by the kernel, in their control groups"
+        );
+        let refused = text(Err(MemoryControl::SystemManager), false);
+        assert!(refused.contains("because a systemd scope was tried and refused"), "{refused}");
+        assert!(!refused.contains("engines"), "{refused}");
+        assert!(text(Ok(MemoryControl::None), false).contains("no control group of version 2"));
+    }
+
+    #[test]
+    fn a_disk_is_judged_by_the_floor_that_is_configured() {
+        let here = Path::new("/");
+        assert!(observe_disk(here, Some(u64::MAX)).is_bad());
+        assert!(!observe_disk(here, Some(0)).is_bad());
+    }
+
+    #[test]
+    fn a_finding_has_the_keys_of_all_versions() {
+        let row = serde_json::to_value(Finding::odd("disk", "low")).expect("a row");
+        let expected = serde_json::json!({
+            "name": "disk", "state": "told", "message": "low", "what": "disk", "ok": false, "fatal": false, "words": "low",
+        });
+        assert_eq!(row, expected);
     }
 }

@@ -4,14 +4,17 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use agent::Provider;
+use agent::{Provider, RequiredSetting};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use engine::agent_plan::AgentOptions;
 use inquire::{InquireError, Select, Text};
 use model::exit::ExitStatus;
+use serde_json::{Value, json};
 
-use crate::agent_choice::{AgentCandidate, complete_agents, observe_candidates};
+use crate::agent_choice::{
+    AgentCandidate, complete_agents, find_ready, missing_agent, observe_candidates,
+};
 use crate::config::{Config, ConfigEdit};
 use crate::failure::{Failure, OrExit};
 use crate::ui::Ui;
@@ -37,6 +40,13 @@ pub struct InitArgs {
     /// A command line that prints the forge's token
     #[arg(long, value_name = "COMMAND")]
     pub token_command: Option<String>,
+}
+
+impl InitArgs {
+    /// True if a flag is about an agent and would be lost without one.
+    fn names_agent_settings(&self) -> bool {
+        [&self.model, &self.model_url, &self.key_command].into_iter().any(Option::is_some)
+    }
 }
 
 /// Source of the answers that no flag gives.
@@ -80,20 +90,6 @@ impl InitAsker {
             }
         }
     }
-
-    fn choose<S: ExitStatus>(
-        self,
-        label: &str,
-        choices: Vec<String>,
-        default: usize,
-    ) -> Result<String, Failure<S>> {
-        match self {
-            Self::Defaults => Ok(choices.into_iter().nth(default).unwrap_or_default()),
-            Self::Person => {
-                read_answer(Select::new(label, choices).with_starting_cursor(default).prompt())
-            }
-        }
-    }
 }
 
 /// Refuses an agent that cannot run by what `init` asks for: the programs that play a script or are started by a template.
@@ -102,24 +98,22 @@ fn check_provider<S: ExitStatus>(
     name: &str,
     provider: Provider,
 ) -> Result<(), Failure<S>> {
-    let needed = match provider {
-        Provider::Scripted => "a script",
-        Provider::Command => "a command line",
-        Provider::OpenCode | Provider::Codex | Provider::Claude | Provider::Pi => return Ok(()),
+    let Some(setting) = provider.required_setting() else { return Ok(()) };
+    let (needed, variable, field) = match setting {
+        RequiredSetting::Script => ("a script", "SCRIPT", "script"),
+        RequiredSetting::Command => ("a command line", "CMD", "command"),
     };
     let kind = provider.name();
-    let remedy = match (program, provider) {
-        ("forklift", Provider::Scripted) => {
+    let remedy = match (program, setting) {
+        ("forklift", RequiredSetting::Script) => {
             "use it for one run: forklift --provider scripted --script FILE".to_owned()
         }
         ("wf", _) => format!(
             "choose another (opencode, codex, claude or pi), or name it in the profile that wf init writes: \
-             AGENT_IMPLEMENT={kind} and AGENT_IMPLEMENT_{}",
-            if provider == Provider::Scripted { "SCRIPT" } else { "CMD" }
+             AGENT_IMPLEMENT={kind} and AGENT_IMPLEMENT_{variable}"
         ),
         ("bot-bottle", _) => format!(
-            "write its manifest, with provider = \"{kind}\" and {}: bot-bottle agent new NAME",
-            if provider == Provider::Scripted { "script" } else { "command" }
+            "write its manifest, with provider = \"{kind}\" and {field}: bot-bottle agent new NAME"
         ),
         _ => "choose another: opencode, codex, claude or pi".to_owned(),
     };
@@ -141,26 +135,49 @@ fn read_answer<T, S: ExitStatus>(answer: Result<T, InquireError>) -> Result<T, F
 /// Answers about the default agent, its key and the forge's token: checked, and not yet written.
 #[derive(Debug)]
 pub struct SharedAnswers {
-    /// The default agent: a provider, or a name of the configuration.
-    pub agent: String,
-    /// Options of that agent, by the configuration that is to be written.
-    pub options: AgentOptions,
+    /// The default agent; none if none was chosen and none was found that is ready.
+    pub agent: Option<InitAgent>,
+    program: &'static str,
     edit: ConfigEdit,
+}
+
+/// The agent that `init` makes the default.
+#[derive(Debug)]
+pub struct InitAgent {
+    /// A provider, or a name of the configuration.
+    pub name: String,
+    /// Its options, by the configuration that is to be written.
+    pub options: AgentOptions,
 }
 
 impl SharedAnswers {
     /// Writes what is new to the shared configuration, and prints what the agent still needs.
-    pub fn write<S: ExitStatus>(&self, ui: &Ui, agents: &Path) -> Result<(), Failure<S>> {
+    ///
+    /// Returns what was written, for scripts.
+    pub fn write<S: ExitStatus>(&self, ui: &Ui, agents: &Path) -> Result<Value, Failure<S>> {
         let is_changed = self.edit.write().or_exit(S::USAGE)?;
-        let how = if is_changed { "written to" } else { "unchanged in" };
-        ui.result("agent", &format!("{}, {how} {}", self.agent, self.edit.path.display()));
         let config = Config::load().or_exit(S::USAGE)?;
         let candidates = observe_candidates(&config, agents, |_| {});
-        let chosen = candidates.iter().find(|it| it.name == self.agent);
-        if let Some(missing) = chosen.and_then(AgentCandidate::missing) {
-            ui.result("next", &missing);
-        }
-        Ok(())
+        let (agent, next) = match &self.agent {
+            Some(InitAgent { name, .. }) => {
+                let how = if is_changed { "written to" } else { "unchanged in" };
+                let chosen = candidates.iter().find(|it| it.name == *name);
+                (
+                    format!("{name}, {how} {}", self.edit.path.display()),
+                    chosen.and_then(AgentCandidate::missing),
+                )
+            }
+            None => {
+                let (message, remedy) = missing_agent(self.program, &candidates);
+                (format!("none is chosen yet: {message}"), Some(remedy))
+            }
+        };
+        ui.result("agent", &agent);
+        next.iter().for_each(|next| ui.result("next", next));
+        let name = self.agent.as_ref().map(|agent| &agent.name);
+        Ok(json!({
+            "agent": name, "config": self.edit.path, "is_changed": is_changed, "next": next,
+        }))
     }
 }
 
@@ -173,17 +190,24 @@ pub fn ask_shared<S: ExitStatus>(
 ) -> Result<SharedAnswers, Failure<S>> {
     let config = Config::load().or_exit(S::USAGE)?;
     let name = ask_agent(&config, args, asker, agents)?;
-    let entry = config.agents.get(&name).cloned().unwrap_or_default();
-    let key_before = entry.key_command.unwrap_or_default();
-    let label = format!("Command that prints the key of {name} (empty: its variable)");
-    let key = asker.ask(&label, args.key_command.as_deref(), &key_before)?;
-    let mut changes = vec![("agent".to_owned(), name.clone())];
+    let mut changes = Vec::new();
     let mut add = |key: String, value: Option<String>| {
         changes.extend(value.filter(|value| !value.is_empty()).map(|value| (key, value)));
     };
-    add(format!("agents.{name}.key_command"), Some(key));
-    add(format!("agents.{name}.model"), args.model.clone());
-    add(format!("agents.{name}.url"), args.model_url.clone());
+    if let Some(name) = &name {
+        let entry = config.agents.get(name).cloned().unwrap_or_default();
+        let key_before = entry.key_command.unwrap_or_default();
+        let label = format!("Command that prints the key of {name} (empty: its variable)");
+        let key = asker.ask(&label, args.key_command.as_deref(), &key_before)?;
+        add("agent".to_owned(), Some(name.clone()));
+        add(format!("agents.{name}.key_command"), Some(key));
+        add(format!("agents.{name}.model"), args.model.clone());
+        add(format!("agents.{name}.url"), args.model_url.clone());
+    } else if args.names_agent_settings() {
+        let message = "--model, --model-url and --key-command are for an agent, and none is named";
+        let remedy = "name it with --provider opencode, codex, claude, pi or a name of yours";
+        return Err(Failure::usage(message).with_remedy(remedy));
+    }
     if let Some(host) = forge {
         let before = config.forges.get(host).and_then(|it| it.token_command.clone());
         let label = format!("Command that prints the token for {host} (empty: a variable)");
@@ -194,25 +218,38 @@ pub fn ask_shared<S: ExitStatus>(
     let list: Vec<(&str, Option<&str>)> =
         changes.iter().map(|(key, value)| (key.as_str(), Some(value.as_str()))).collect();
     let edit = ConfigEdit::prepare(program, &list).or_exit(S::USAGE)?;
-    let options = edit.config.agent_options(&name).or_exit(S::USAGE)?;
-    Ok(SharedAnswers { agent: name, options, edit })
+    let agent = match name {
+        Some(name) => {
+            let options = edit.config.agent_options(&name).or_exit(S::USAGE)?;
+            Some(InitAgent { name, options })
+        }
+        None => None,
+    };
+    Ok(SharedAnswers { agent, program, edit })
 }
 
-/// The configured agent is the default, else one that is ready, else the first.
+/// The agent that was named, the user's answer, or else the configured one or one that is ready. A guess is not kept: without
+/// any of them there is none.
 fn ask_agent<S: ExitStatus>(
     config: &Config,
     args: &InitArgs,
     asker: InitAsker,
     agents: &Path,
-) -> Result<String, Failure<S>> {
+) -> Result<Option<String>, Failure<S>> {
     if let Some(name) = &args.provider {
-        return Ok(name.clone());
+        return Ok(Some(name.clone()));
     }
     let candidates = observe_candidates(config, agents, |_| {});
-    let names: Vec<String> = candidates.iter().map(|it| it.name.clone()).collect();
-    let configured = names.iter().position(|name| config.agent.as_ref() == Some(name));
-    let ready = candidates.iter().position(AgentCandidate::is_ready);
-    let claude = names.iter().position(|name| name == Provider::Claude.name());
-    let default = configured.or(ready).or(claude).unwrap_or(0);
-    asker.choose("Agent", names, default)
+    let ready = find_ready(&candidates, "").map(|it| it.name.clone());
+    let default = config.agent.clone().or(ready);
+    match asker {
+        InitAsker::Defaults => Ok(default),
+        InitAsker::Person => {
+            let names: Vec<String> = candidates.iter().map(|it| it.name.clone()).collect();
+            let shown = default.unwrap_or_else(|| Provider::Claude.name().to_owned());
+            let cursor = names.iter().position(|name| *name == shown).unwrap_or(0);
+            let answer = Select::new("Agent", names).with_starting_cursor(cursor).prompt();
+            read_answer(answer).map(Some)
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! - [`cli`]: flags and commands that every program has.
 //! - [`confirm`]: consent to delete. [`progress`]: counts of fetches.
 //! - [`config`]: the configuration that the programs share, and the command that shows and changes it.
-//! - [`agent_choice`]: the agent of a run where none is named.
+//! - [`agent_choice`]: the agent of a run where none is named. [`agent_options`]: the options of one that a file names.
 //! - [`agent_facts`]: model, duration, tokens and cost of an agent, in words.
 //! - [`demo`]: the folder and the user of a demo.
 //! - [`init`]: the part of `init` that the programs share.
@@ -19,6 +19,7 @@
 pub mod agent_choice;
 pub mod agent_facts;
 pub mod agent_log;
+pub mod agent_options;
 pub mod agent_settings;
 pub mod cli;
 pub mod config;

@@ -1,12 +1,13 @@
 //! The two streams of the process. Every byte that a program prints passes the redactor here.
 //!
-//! There is one terminal for each process, so its state is global: the secrets to strike out and the spinner, which
-//! has to step aside for each line.
+//! There is one terminal for each process, so its state is global: the secrets to strike out, the spinner, which
+//! has to step aside for each line, and the step that is reported where there is no spinner.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use model::redact::Redactor;
@@ -18,18 +19,60 @@ const SECRET_NAMES: [&str; 5] = ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"]
 /// Bytes; a shorter value is more likely a word than a secret.
 const SHORTEST_VALUE: usize = 8;
 
+/// Time after which a step is reported where there is no spinner, and the longest time between two reports.
+const FIRST_REPORT: Duration = Duration::from_secs(3);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 static TERMINAL: LazyLock<Mutex<Terminal>> = LazyLock::new(|| {
     Mutex::new(Terminal {
         secrets: Vec::new(),
         redactor: Arc::new(Redactor::new([])),
         spinner: None,
+        step: None,
     })
 });
+
+/// The thread that reports steps; it is started with the first step.
+static REPORTS: LazyLock<()> = LazyLock::new(|| {
+    thread::spawn(|| {
+        loop {
+            thread::sleep(Duration::from_millis(500));
+            let line = Terminal::lock().step.as_mut().and_then(|step| step.report(Instant::now()));
+            line.iter().for_each(|line| print_error(line));
+        }
+    });
+});
+
+/// A step that goes on.
+struct Step {
+    message: String,
+    started: Instant,
+    due: Instant,
+    pause: Duration,
+}
+
+impl Step {
+    fn new(message: &str, now: Instant) -> Self {
+        let pause = FIRST_REPORT;
+        Self { message: message.to_owned(), started: now, due: now + pause, pause }
+    }
+
+    /// The line about the step, if it is time for one. The distances grow.
+    fn report(&mut self, now: Instant) -> Option<String> {
+        if now < self.due {
+            return None;
+        }
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.due = now + self.pause;
+        Some(format!("  {}: {} s so far", self.message, (now - self.started).as_secs()))
+    }
+}
 
 struct Terminal {
     secrets: Vec<Secret>,
     redactor: Arc<Redactor>,
     spinner: Option<ProgressBar>,
+    step: Option<Step>,
 }
 
 impl Terminal {
@@ -114,8 +157,23 @@ pub(crate) fn spin(message: &str) {
     terminal.spinner.get_or_insert_with(new_spinner).set_message(message);
 }
 
+/// Reports a step in lines from now on, until the next one begins or the spinner would stop.
+pub(crate) fn begin_step(message: &str) {
+    LazyLock::force(&REPORTS);
+    Terminal::lock().step = Some(Step::new(message, Instant::now()));
+}
+
+/// Leaves the reports to what the step itself prints.
+pub(crate) fn hold_reports() {
+    if let Some(step) = &mut Terminal::lock().step {
+        step.due = Instant::now() + LONGEST_PAUSE;
+    }
+}
+
 pub(crate) fn stop_spinner() {
-    if let Some(spinner) = Terminal::lock().spinner.take() {
+    let mut terminal = Terminal::lock();
+    terminal.step = None;
+    if let Some(spinner) = terminal.spinner.take() {
         spinner.finish_and_clear();
     }
 }
@@ -147,6 +205,18 @@ mod tests {
         check("SSH_KEY", "/home/me/.ssh/id_ed25519", false);
         check("MY_KEY", "short", false);
         check("SIGNING_KEY", "ask me later", false);
+    }
+
+    #[test]
+    fn a_step_is_reported_at_growing_distances() {
+        let start = Instant::now();
+        let mut step = Step::new("starting claude", start);
+        let mut report = |secs| step.report(start + Duration::from_secs(secs));
+        assert_eq!(report(2), None);
+        assert_eq!(report(3).as_deref(), Some("  starting claude: 3 s so far"));
+        assert_eq!(report(8), None);
+        assert_eq!(report(9).as_deref(), Some("  starting claude: 9 s so far"));
+        assert_eq!(report(1000).as_deref(), Some("  starting claude: 1000 s so far"));
     }
 
     #[test]

@@ -147,6 +147,9 @@ impl Ui {
         let message = escape_line(message);
         self.aside(&format!("{} {message}", self.painted("36", ">")));
         self.spin(&message);
+        if matches!(self.mode, Mode::Plain) && self.volume == Volume::Normal {
+            terminal::begin_step(&message);
+        }
     }
 
     /// Shows progress beside the spinner, or as an event.
@@ -160,6 +163,7 @@ impl Ui {
         self.progress(kind, message);
         if matches!(self.mode, Mode::Plain) {
             self.aside(&format!("  {}", escape_line(message)));
+            terminal::hold_reports();
         }
     }
 

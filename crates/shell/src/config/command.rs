@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use model::exit::ExitStatus;
 use serde::Serialize;
+use serde_json::json;
 
 use super::edit::{find_key, set_values};
 use super::key::{KEYS, Key};
@@ -207,5 +208,6 @@ fn set<S: ExitStatus>(
     if let Some((variable, _)) = key.find_variable(host::env::var) {
         ui.warn(&format!("{variable} is set and outranks the file"));
     }
+    ui.document(&json!({ "key": name, "value": value, "path": path, "is_changed": is_changed }));
     Ok(())
 }

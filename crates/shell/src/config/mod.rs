@@ -165,10 +165,10 @@ impl Config {
 
     /// Checks the name of an agent: one of `agents`, or a provider.
     fn check_agent(&self, name: &str) -> Result<(), String> {
-        if self.agents.contains_key(name) || agent::Provider::parse(name).is_ok() {
+        if self.knows_agent(name) {
             return Ok(());
         }
-        let providers = agent::Provider::ALL.into_iter().filter(|it| it.program().is_some());
+        let providers = agent::Provider::all().filter(|it| it.program().is_some());
         let providers = providers.map(|it| it.name().to_owned());
         let providers = providers.filter(|it| !self.agents.contains_key(it));
         let known: Vec<String> = self.agents.keys().cloned().chain(providers).collect();

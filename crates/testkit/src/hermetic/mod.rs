@@ -90,6 +90,17 @@ impl Hermetic {
         self.with_path(&folder)
     }
 
+    /// Installs a stand-in for an agent's program, which fails, at a path below the folder of installed agents.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn install_agent(&self, entry: impl AsRef<Path>) {
+        let path = self.home().join(".local/share/bottleworks/agents").join(entry);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder of programs");
+        fs::write(&path, "#!/bin/sh\nexit 7\n").expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+
     /// Puts a bubblewrap there that fails with this sentence, as one does where the kernel or a policy refuses it.
     #[must_use]
     pub fn with_refused_bwrap(self, sentence: &str) -> Self {

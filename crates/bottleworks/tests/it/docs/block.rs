@@ -187,7 +187,7 @@ fn blocks_that_are_not_run_are_listed_with_their_reason() {
     docs/serve.md: bot-bottle dispatch acme/widget --agent worker --prompt 'Update the lock file': needs a forge
     docs/serve.md: systemctl --user daemon-reload: needs a systemd of the user
     docs/serve.md: bot-bottle doctor: its status depends on the machine; tests of each command run it in known ones
-    docs/wf.md: $EDITOR ../my-product.ops/workflow/projects/my-product/workstreams/login/plan.md: needs an editor, two agents and their keys; the tutorial does the same with scripted agents
+    docs/wf.md: $EDITOR ../my-product.ops/workflow/projects/my-product/workstreams/login/plan.md: needs an editor, an agent and its key; the tutorial does the same with scripted agents
     "#);
     assert!(run > 2 * not_run, "{run} blocks run, {not_run} do not");
 }

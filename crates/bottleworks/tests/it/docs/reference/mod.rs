@@ -53,7 +53,7 @@ fn the_page_of_the_statuses_is_that_of_the_tables() {
     text += &statuses::<WfExit>("wf");
     text += &statuses::<BottleExit>("bot-bottle");
     text += "\n`bot-bottle start`, `resume` and `orchestrate` return the agent's own status; 124 means out of time, 137 out of \
-             memory or space, 143 stopped or frozen.\n";
+             memory or space, 143 stopped or frozen, 130 stopped by Ctrl-C.\n";
     check("statuses.md", "Exit statuses", &text);
 }
 
