@@ -131,7 +131,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
 
 fn after_help() -> String {
     let runs = "Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or \
-                frozen.";
+                frozen, 130 stopped by Ctrl-C.";
     format!("{}\n\n{runs}", exit_table::<BottleExit>())
 }
 

@@ -20,24 +20,28 @@ pub(crate) struct BottleNameArgs {
 }
 
 impl BottleNameArgs {
-    /// Finds the name of the bottle. One that was not typed is said.
+    /// Finds the name of the bottle.
     pub(crate) fn find(&self, ui: &Ui, home: &Home) -> Result<String, Failure> {
-        let typed = self.slug.as_deref().filter(|name| *name != LAST);
-        let bottles = Bottle::all(home)?;
-        if let Some(typed) = typed {
-            let names: Vec<&str> = bottles.iter().map(|(name, _)| name.as_str()).collect();
-            return choose_name(&names, typed).map_err(Failure::not_found);
-        }
-        let made = |(name, opened): (String, Result<_, Failure>)| {
-            let (_, record): (Bottle, crate::flow::bottle::Record) = opened.ok()?;
-            Some((record.created_at, name))
-        };
-        let newest = bottles.into_iter().filter_map(made).max();
-        let text = "there are no bottles; start one with: bot-bottle start AGENT";
-        let (_, name) = newest.ok_or_else(|| Failure::not_found(text))?;
-        ui.status(&format!("the newest bottle: {name}"));
-        Ok(name)
+        find_name(ui, home, self.slug.as_deref().unwrap_or(LAST))
     }
+}
+
+/// Finds the name of a bottle by what was typed: a name, the start of one, or `last`. One that was not typed is said.
+pub(crate) fn find_name(ui: &Ui, home: &Home, typed: &str) -> Result<String, Failure> {
+    let bottles = Bottle::all(home)?;
+    if typed != LAST {
+        let names: Vec<&str> = bottles.iter().map(|(name, _)| name.as_str()).collect();
+        return choose_name(&names, typed).map_err(Failure::not_found);
+    }
+    let made = |(name, opened): (String, Result<_, Failure>)| {
+        let (_, record): (Bottle, crate::flow::bottle::Record) = opened.ok()?;
+        Some((record.created_at, name))
+    };
+    let newest = bottles.into_iter().filter_map(made).max();
+    let text = "there are no bottles; start one with: bot-bottle start AGENT";
+    let (_, name) = newest.ok_or_else(|| Failure::not_found(text))?;
+    ui.status(&format!("the newest bottle: {name}"));
+    Ok(name)
 }
 
 /// Chooses by the whole name, or by the start of exactly one. A name that nothing begins with is left to the one who opens it.

@@ -3,9 +3,11 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use model::exit::BottleExit;
+use serde_json::json;
 use shell::Ui;
 use shell::confirm::{ConfirmArgs, Consent};
 
+use super::bottle_name::find_name;
 use super::complete::bottle_names;
 use super::with_home;
 use crate::exit::{Outcome, SUCCESS};
@@ -19,7 +21,7 @@ use crate::flow::home::Home;
 /// not be taken out of it is refused without --force.
 #[derive(Debug, Args)]
 pub(crate) struct DestroyArgs {
-    /// The bottle
+    /// The bottle: its name, the start of its name, or `last`
     #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     #[command(flatten)]
@@ -30,8 +32,9 @@ pub(crate) struct DestroyArgs {
 }
 
 pub(crate) fn cmd_destroy(ui: &Ui, args: &DestroyArgs) -> Outcome {
-    let slug = args.slug.as_str();
-    let (bottle, _) = Bottle::open(&Home::from_env()?, slug)?;
+    let home = Home::from_env()?;
+    let slug = &*find_name(ui, &home, &args.slug)?;
+    let (bottle, _) = Bottle::open(&home, slug)?;
     let question = format!(
         "remove the workspace and the agent's files of {slug} ({})?",
         bottle.path().display()
@@ -51,5 +54,6 @@ pub(crate) fn cmd_destroy(ui: &Ui, args: &DestroyArgs) -> Outcome {
     let loss = if args.force { Loss::Accepted } else { Loss::Refused };
     with_home(ui, async |context| destroy(context, slug, None, loss).await)?;
     ui.result("destroyed", slug);
+    ui.event("destroyed", &json!({ "slug": slug }));
     Ok(SUCCESS)
 }

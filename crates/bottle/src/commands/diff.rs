@@ -7,7 +7,7 @@ use model::id::BranchName;
 use serde_json::json;
 use shell::Ui;
 
-use super::bottle_name::BottleNameArgs;
+use super::bottle_name::{BottleNameArgs, find_name};
 use super::complete::bottle_names;
 use super::with_home;
 use crate::exit::{OrExit, Outcome, SUCCESS};
@@ -26,7 +26,7 @@ pub(crate) struct DiffArgs {
 /// the same work as a branch. Work that was not found good is refused.
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// The bottle
+    /// The bottle: its name, the start of its name, or `last`
     #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// Take the work although it was not found good
@@ -40,7 +40,7 @@ pub(crate) struct ApplyArgs {
 /// not found good is refused.
 #[derive(Debug, Args)]
 pub(crate) struct CheckoutArgs {
-    /// The bottle
+    /// The bottle: its name, the start of its name, or `last`
     #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// The branch [default: the bottle's own, bot-bottle/SLUG]
@@ -69,10 +69,11 @@ pub(crate) fn cmd_diff(ui: &Ui, args: &DiffArgs) -> Outcome {
 
 pub(crate) fn cmd_apply(ui: &Ui, args: &ApplyArgs) -> Outcome {
     with_home(ui, async |context| {
-        let work = BottleWork::find(context.home, &args.slug).await?;
+        let slug = find_name(ui, context.home, &args.slug)?;
+        let work = BottleWork::find(context.home, &slug).await?;
         work.apply(unsound(args.force)).await?;
-        ui.result("applied", &format!("{} to {}", args.slug, work.base.short()));
-        ui.event("applied", &json!({"slug": args.slug, "tip": work.tip}));
+        ui.result("applied", &format!("{slug} to {}", work.base.short()));
+        ui.event("applied", &json!({"slug": slug, "tip": work.tip}));
         Ok(SUCCESS)
     })
 }
@@ -81,10 +82,11 @@ pub(crate) fn cmd_checkout(ui: &Ui, args: &CheckoutArgs) -> Outcome {
     let branch = args.branch.as_deref().map(BranchName::parse);
     let branch = branch.transpose().or_exit(BottleExit::Usage)?;
     with_home(ui, async |context| {
-        let work = BottleWork::find(context.home, &args.slug).await?;
+        let slug = find_name(ui, context.home, &args.slug)?;
+        let work = BottleWork::find(context.home, &slug).await?;
         let branch = work.check_out(branch, unsound(args.force)).await?;
         ui.result("branch", &format!("{branch} at {}", work.tip.short()));
-        ui.event("checked-out", &json!({"slug": args.slug, "branch": branch, "tip": work.tip}));
+        ui.event("checked-out", &json!({"slug": slug, "branch": branch, "tip": work.tip}));
         Ok(SUCCESS)
     })
 }

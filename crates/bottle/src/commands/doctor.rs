@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use agent::Provider;
 use clap::Args;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::{
-    DoctorOptions, Finding, MachineReport, check_findings, memory_text, show_findings,
-};
+use shell::doctor::{DoctorOptions, Finding, MachineReport, check_findings, show_findings};
 
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
@@ -33,6 +32,7 @@ pub(crate) struct BottleDoctorArgs {
 /// Reports the checks; fails if runs would fail here.
 pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     let home = Home::from_env()?;
+    let used = used_providers(&home)?;
     let (machine, forge, agents) = block_on(async {
         let forge = check_forge(&home).await;
         let agents = check_egress(&home).await?;
@@ -41,6 +41,8 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
             image: DEFAULT_IMAGE,
             runs: &home.bottles,
             agents: &home.programs,
+            used: &used,
+            free_floor_bytes: None,
         };
         Ok((MachineReport::observe(options).await, forge, agents))
     })?;
@@ -67,7 +69,7 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
         &json!({
             "git": machine.git_text(), "bwrap": machine.found.bwrap,
             "engine": machine.found.engine.as_ref().map(|_| machine.engine_text()),
-            "backend": machine.backend_text(), "memory": memory_text(), "gitleaks": gitleaks, "agents": agents, "bottles": bottles,
+            "backend": machine.backend_text(), "memory": machine.memory, "gitleaks": gitleaks, "agents": agents, "bottles": bottles,
             "checks": checks,
         }),
     );
@@ -78,6 +80,12 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
         true => Ok(SUCCESS),
         false => Err(Failure::usage(format!("runs on the forge would fail: {}", names.join(", ")))),
     }
+}
+
+/// Providers of the agents that have a manifest. One that cannot be read is reported elsewhere.
+fn used_providers(home: &Home) -> Result<Vec<Provider>, Failure> {
+    let provider = |name: &String| home.load_agent(name).ok()?.provider().ok();
+    Ok(home.names(ManifestKind::Agents)?.iter().filter_map(provider).collect())
 }
 
 /// The server's file that was named, or one where people keep it.

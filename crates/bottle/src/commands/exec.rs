@@ -4,15 +4,17 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use engine::agent_run::BoxLayout;
 use engine::box_command::BoxCommand;
-use engine::launch::Launcher;
+use engine::launch::{Launcher, has_running_box};
+use engine::sweep::sweep_orphans;
 use host::signal::cancel_on_signals;
 use model::exit::BottleExit;
 use model::id::{BoxName, ProjectName};
-use run_store::run_dir::RunDir;
+use run_store::run_dir::{BOXES, RunDir};
 use sandbox::spec::{BoxUser, MountAccess};
 use shell::Ui;
 
 use super::block_on;
+use super::bottle_name::find_name;
 use super::complete::bottle_names;
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, WorkspaceState};
@@ -25,7 +27,7 @@ const LIMIT_SECS: u64 = 3600;
 /// Run a command on a bottle's workspace, in a sealed box of its own; returns its status
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The bottle
+    /// The bottle: its name, the start of its name, or `last`
     #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// The command and its arguments
@@ -33,10 +35,11 @@ pub(crate) struct ExecArgs {
     command: Vec<String>,
 }
 
-/// Runs the command. While an agent runs, the workspace is read-only.
+/// Runs the command. While a box of the bottle runs, the workspace is read-only: two writers would conflict. A box outlives
+/// the process that started it, so the bottle's lock alone does not tell.
 pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
-    let (slug, argv) = (args.slug.as_str(), args.command);
     let home = Home::from_env()?;
+    let (slug, argv) = (&*find_name(ui, &home, &args.slug)?, args.command);
     let (bottle, record) = Bottle::open(&home, slug)?;
     if record.state == BottleState::Destroyed || record.workspace == WorkspaceState::Absent {
         return Err(Failure::not_found(format!("the bottle '{slug}' has no workspace")));
@@ -45,8 +48,19 @@ pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
     let contents = home.load_bottles(&record.bottles)?;
     let project = ProjectName::from_folder(slug);
     block_on(async {
-        // Two writers would conflict, so writing needs the bottle's lock.
         let lock = bottle.take(std::time::Duration::ZERO).await.ok();
+        sweep_orphans(record.backend, ui).await.or_general()?;
+        let is_running = match bottle.last_run(&record)? {
+            Some(dir) => has_running_box(&dir.path().join(BOXES)).or_general()?,
+            None => false,
+        };
+        let access = match lock.is_some() && !is_running {
+            true => MountAccess::ReadWrite,
+            false => {
+                ui.note("the bottle is in use, so its workspace is read-only here");
+                MountAccess::ReadOnly
+            }
+        };
         let folder = bottle.path().join("execs");
         let dir = RunDir::create(&folder, &project, host::clock::now()).or_general()?;
         let name = BoxName::parse("exec").or_exit(BottleExit::Internal)?;
@@ -56,7 +70,7 @@ pub(crate) fn cmd_exec(ui: &Ui, args: ExecArgs) -> Outcome {
             name,
             root: root_of(record.backend, &contents),
             workspace: bottle.workspace(),
-            access: if lock.is_some() { MountAccess::ReadWrite } else { MountAccess::ReadOnly },
+            access,
             harness_state: bottle.harness_state(),
             user: BoxUser::of_caller(),
             limits: box_limits(&manifest.limits)?,

@@ -1,11 +1,14 @@
 //! `bot-bottle init`: the agent, its key, and a manifest to start with.
 
+use std::path::Path;
+
+use agent::Provider;
 use clap::Args;
 use model::exit::BottleExit;
 use shell::Ui;
-use shell::init::{InitArgs, InitAsker, ask_shared};
+use shell::init::{InitAgent, InitArgs, InitAsker, ask_shared};
 
-use crate::exit::{OrGeneral, Outcome, SUCCESS};
+use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
 use crate::rules::agent_manifest::render_template;
 
@@ -36,18 +39,32 @@ pub(crate) fn cmd_init(ui: &Ui, args: &BottleInitArgs) -> Outcome {
         home.manifest(ManifestKind::Agents, name)?;
     }
     let answers = ask_shared::<BottleExit>("bot-bottle", &args.shared, asker, to)?;
-    let name = args.manifest.as_ref().unwrap_or(&answers.agent);
-    let path = home.manifest(ManifestKind::Agents, name)?;
-    answers.write::<BottleExit>(ui, &home.programs)?;
+    let chosen = answers.agent.as_ref().map(|agent| {
+        let name = args.manifest.as_ref().unwrap_or(&agent.name);
+        home.manifest(ManifestKind::Agents, name).map(|path| (agent, name, path))
+    });
+    let chosen = chosen.transpose()?;
+    let mut written = answers.write::<BottleExit>(ui, &home.programs)?;
+    if let Some((agent, name, path)) = chosen {
+        write_manifest(ui, &home, agent, &path)?;
+        ui.result("then", &format!("bot-bottle start {name}"));
+        written["manifest"] = path.display().to_string().into();
+    }
+    ui.event("init", &written);
+    Ok(SUCCESS)
+}
+
+fn write_manifest(ui: &Ui, home: &Home, agent: &InitAgent, path: &Path) -> Result<(), Failure> {
     if path.exists() {
         ui.result("manifest", &format!("{} is there and stays as it is", path.display()));
-    } else {
-        let options = &answers.options;
-        let text = render_template(options.provider, options.model.as_deref());
-        std::fs::create_dir_all(home.manifest_dir(ManifestKind::Agents)).or_general()?;
-        host::file::write_atomic(&path, text.as_bytes(), 0o600).or_general()?;
-        ui.result("manifest", &format!("{} is written", path.display()));
+        return Ok(());
     }
-    ui.result("then", &format!("bot-bottle start {name}"));
-    Ok(SUCCESS)
+    // The model of an agent of the configuration stays there.
+    let is_provider = Provider::parse(&agent.name).is_ok();
+    let model = agent.options.model.as_deref().filter(|_| is_provider);
+    let text = render_template(&agent.name, model);
+    std::fs::create_dir_all(home.manifest_dir(ManifestKind::Agents)).or_general()?;
+    host::file::write_atomic(path, text.as_bytes(), 0o600).or_general()?;
+    ui.result("manifest", &format!("{} is written", path.display()));
+    Ok(())
 }

@@ -1,19 +1,22 @@
 //! `bot-bottle agent` and `bot-bottle bottle`: the manifests of both kinds.
 
+use agent::Provider;
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use model::exit::BottleExit;
 use serde::Serialize;
 use serde_json::json;
 use shell::Ui;
+use shell::agent_choice::choose_default;
+use shell::config::Config;
 
 use super::block_on;
 use super::complete::manifest_names;
-use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
+use crate::exit::{Failure, OrExit, OrGeneral, Outcome, SUCCESS};
 use crate::flow::home::{Home, ManifestKind};
 use crate::flow::mounts::check_mounts;
 use crate::flow::resolve::resolve_manifest_agent;
-use crate::rules::agent_manifest::AGENT_TEMPLATE;
+use crate::rules::agent_manifest::render_template;
 use crate::rules::bottle_manifest::BOTTLE_TEMPLATE;
 
 #[derive(Debug, Subcommand)]
@@ -109,8 +112,13 @@ fn make(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
         )));
     }
     let text = match kind {
-        ManifestKind::Agents => AGENT_TEMPLATE,
-        ManifestKind::Bottles => BOTTLE_TEMPLATE,
+        ManifestKind::Agents => {
+            let config = Config::load().or_exit(BottleExit::Usage)?;
+            let usual = Provider::Claude.name();
+            let agent = choose_default(&config, &home.programs, usual);
+            render_template(agent.as_deref().unwrap_or(usual), None)
+        }
+        ManifestKind::Bottles => BOTTLE_TEMPLATE.to_owned(),
     };
     let folder = home.manifest_dir(kind);
     std::fs::create_dir_all(&folder)
@@ -121,5 +129,6 @@ fn make(ui: &Ui, home: &Home, kind: ManifestKind, name: &str) -> Outcome {
         })
         .map_err(|text| Failure::new(BottleExit::General, text))?;
     ui.result("made", &path.display().to_string());
+    ui.event("made", &json!({ "name": name, "path": path }));
     Ok(SUCCESS)
 }

@@ -8,10 +8,12 @@ use clap_complete::engine::ArgValueCandidates;
 use engine::terminal::TerminalPlan;
 use shell::Ui;
 
+use super::bottle_name::find_name;
 use super::complete::{agent_names, bottle_names, manifest_bottle_names};
 use super::{read_prompt, with_home};
 use crate::exit::{Failure, Outcome};
 use crate::flow::context::RunContext;
+use crate::flow::home::Home;
 use crate::flow::observe::BaseRequest;
 use crate::flow::open::{self, PromptRequest, StartRequest};
 
@@ -75,7 +77,7 @@ pub(crate) struct StartArgs {
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeBottleArgs {
-    /// The bottle
+    /// The bottle: its name, the start of its name, or `last`
     #[arg(add = ArgValueCandidates::new(bottle_names))]
     slug: String,
     /// Run without a terminal; needs --prompt
@@ -102,6 +104,8 @@ pub(crate) fn cmd_start(ui: &Ui, args: StartArgs) -> Outcome {
 pub(crate) fn cmd_resume(ui: &Ui, args: ResumeBottleArgs) -> Outcome {
     let ResumeBottleArgs { slug, headless, prompt, backend } = args;
     let request = read_request(ui, headless, prompt.as_deref(), backend)?;
+    let slug = Home::from_env().and_then(|home| find_name(ui, &home, &slug));
+    let slug = slug.map_err(Failure::headless)?;
     let resume = async |context: RunContext<'_>| open::resume(context, &slug, request, None).await;
     with_home(ui, resume).map_err(Failure::headless)
 }

@@ -119,7 +119,10 @@ impl BottleRun<'_> {
             false => SidecarEnd::Stopped,
         });
         self.run.record.done = place.done()?;
+        let is_stopped = self.context.stop_words().is_some();
         self.run.record.watchdog = match (&self.run.record.done, died, watch.timed_out) {
+            // An agent that a person stopped had no time to report.
+            (None, false, _) if is_stopped => None,
             (Some(_), _, _) => None,
             (None, true, _) => Some(WatchdogReason::SidecarDied),
             (None, false, true) => Some(WatchdogReason::TimedOut),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use forge::Forge;
+use host::web_proxy::{WebProxy, WebScheme};
 use shell::doctor::Finding;
 use tokio::net::TcpStream;
 
@@ -132,13 +133,27 @@ pub(crate) async fn check_egress(home: &Home) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-/// Connects to the server of an address.
+/// Connects to the server of an address as runs do: through the proxy of the network, where there is one for it.
 async fn probe(url: &str) -> Result<String, String> {
     let (host, port) = server_of(url).ok_or_else(|| format!("{url} names no server"))?;
-    let server = format!("{host}:{port}");
-    match tokio::time::timeout(CONNECT_LIMIT, TcpStream::connect((host.as_str(), port))).await {
-        Ok(Ok(_)) => Ok(server),
-        Ok(Err(error)) => Err(format!("{server} does not answer ({error})")),
+    let web = WebProxy::from_env().map_err(|error| error.to_string())?;
+    let scheme = if url.starts_with("https:") { WebScheme::Https } else { WebScheme::Http };
+    let proxy = web.server_for(scheme, &host, port);
+    let way = if proxy.is_some() { ", through the proxy," } else { "" };
+    let connecting = async {
+        let connected = match proxy {
+            Some(proxy) => proxy.connect(&host, port).await.map(drop).map_err(|it| it.to_string()),
+            None => TcpStream::connect((&*host, port))
+                .await
+                .map(drop)
+                .map_err(|error| format!("does not answer ({error})")),
+        };
+        connected.map_err(|why| format!("{host}:{port} {why}"))
+    };
+    let server = format!("{host}:{port}{way}");
+    match tokio::time::timeout(CONNECT_LIMIT, connecting).await {
+        Ok(Ok(())) => Ok(server),
+        Ok(Err(why)) => Err(why),
         Err(_) => Err(format!("{server} does not answer within {} s", CONNECT_LIMIT.as_secs())),
     }
 }

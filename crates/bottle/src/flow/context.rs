@@ -1,6 +1,6 @@
 //! Context of a run: the command or the orchestrator that drives it.
 
-use host::signal::Cancel;
+use host::signal::{Cancel, CancelReason, StopSignal};
 use shell::Ui;
 
 use super::home::Home;
@@ -14,6 +14,24 @@ pub(crate) struct RunContext<'a> {
     pub(crate) transient: TransientFailure,
     /// Address of the page that people open, if there is one.
     pub(crate) public_url: Option<&'a str>,
+}
+
+impl RunContext<'_> {
+    /// Words of a person who stopped the run, other than by a signal.
+    pub(crate) fn stop_words(&self) -> Option<String> {
+        match self.cancel.reason()? {
+            CancelReason::Asked(words) => Some(words.to_string()),
+            CancelReason::Signal(_) => None,
+        }
+    }
+
+    /// The signal that ends this command.
+    pub(crate) fn stop_signal(&self) -> Option<StopSignal> {
+        match self.cancel.reason()? {
+            CancelReason::Signal(signal) => Some(signal),
+            CancelReason::Asked(_) => None,
+        }
+    }
 }
 
 /// Handling of a good result that cannot be published now, because a forge is down.

@@ -12,15 +12,18 @@
 //! attest/               keys (signing-key.pem, 0600), the chain of all runs (runs.jsonl), statements still owed (pending/)
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use agent::Provider;
 use attest::keyring::Keyring;
 use host::dirs::Dirs;
 use model::exit::BottleExit;
 use model::id::AgentName;
+use shell::config::Config;
 
 use crate::exit::{Failure, OrExit, if_found};
-use crate::rules::agent_manifest::{AgentManifest, ManifestFault, invalid_name, parse_agent};
+use crate::rules::agent_manifest::{AgentManifest, ManifestFault, invalid_name, parse_agent_of};
 use crate::rules::bottle_manifest::{BottleManifest, parse_bottle, pour};
 
 #[derive(Debug, Clone)]
@@ -120,7 +123,11 @@ impl Home {
     }
 
     pub(crate) fn load_agent(&self, name: &str) -> Result<AgentManifest, Failure> {
-        self.load(ManifestKind::Agents, name, parse_agent)
+        let shared = Config::load().or_exit(BottleExit::Usage)?;
+        let provider = |name: &String| Some(shared.agent_options(name).ok()?.provider);
+        let own: BTreeMap<String, Provider> =
+            shared.agents.keys().filter_map(|name| Some((name.clone(), provider(name)?))).collect();
+        self.load(ManifestKind::Agents, name, |text| parse_agent_of(text, &own))
     }
 
     pub(crate) fn load_bottle(&self, name: &str) -> Result<BottleManifest, Failure> {
@@ -138,7 +145,7 @@ impl Home {
         &self,
         kind: ManifestKind,
         name: &str,
-        parse: fn(&str) -> Result<T, ManifestFault>,
+        parse: impl Fn(&str) -> Result<T, ManifestFault>,
     ) -> Result<T, Failure> {
         let (path, noun) = (self.manifest(kind, name)?, kind.noun());
         let shown = path.display();

@@ -11,6 +11,7 @@ use model::exit::BottleExit;
 use sandbox::backend::BackendKind;
 use sandbox::choice::BackendChoice;
 use sandbox::spec::{BoxLimits, MIB, Root};
+use shell::agent_options::AgentOverrides;
 use shell::agent_settings::{DEFAULT_IMAGE, load_script, price};
 use shell::config::Config;
 
@@ -68,23 +69,23 @@ pub(crate) async fn resolve_manifest_agent(
 }
 
 fn agent_options(manifest: &AgentManifest, folder: &Path) -> Result<AgentOptions, Failure> {
-    let mut options = AgentOptions::new(manifest.provider().or_exit(BottleExit::Usage)?);
-    options.model = manifest.model.clone();
-    options.variant = manifest.variant.clone();
-    options.agent = manifest.persona.clone();
-    options.url = manifest.server.url.clone();
-    options.wire = manifest.server.wire.clone();
-    let shared = Config::load().or_exit(BottleExit::Usage)?;
-    let shared = shared.agent_options(&manifest.provider).or_exit(BottleExit::Usage)?;
-    options.key = key_location(manifest);
-    if options.key.is_none() && options.url.is_none() {
-        // The key of the shared configuration is for the server that it names.
-        (options.key, options.url, options.login) = (shared.key, shared.url, shared.login);
-    }
     let spend = &manifest.spend;
+    let over = AgentOverrides {
+        model: manifest.model.clone(),
+        variant: manifest.variant.clone(),
+        persona: manifest.persona.clone(),
+        url: manifest.server.url.clone(),
+        wire: manifest.server.wire.clone(),
+        key: key_location(manifest),
+        price: spend
+            .input_price
+            .zip(spend.output_price)
+            .map(|(input, output)| price(input, output)),
+    };
+    let shared = Config::load().or_exit(BottleExit::Usage)?;
+    let name = manifest.agent.as_ref().unwrap_or(&manifest.provider);
+    let mut options = shared.override_options(name, over).or_exit(BottleExit::Usage)?;
     options.caps = Caps { max_usd: spend.max_usd, max_tokens: spend.max_tokens, ..Caps::default() };
-    options.price =
-        spend.input_price.zip(spend.output_price).map(|(input, output)| price(input, output));
     options.policy = manifest.policy().or_exit(BottleExit::Usage)?;
     options.silence_secs = Some(manifest.limits.silence_secs);
     options.template = manifest.command.clone();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use agent::{Provider, Usage};
+use engine::agent_result::{AgentClaim, AgentResult};
 use engine::agent_run::AgentExit;
 use engine::box_command::BoxCommandSummary;
 use engine::evidence::Pins;
@@ -13,6 +14,7 @@ use engine::run::{
 use engine::workspace::WorkspaceOptions;
 use host::git::SealedRepo;
 use host::safe_read::read_beneath;
+use host::signal::StopSignal;
 use model::exit::BottleExit;
 use model::id::Sha;
 use model::verdict::Ended;
@@ -96,6 +98,52 @@ impl<'a> BottleRun<'a> {
         found.ok().flatten().map(|_| id)
     }
 
+    /// Makes the workspace of a new bottle, or brings new commits into that of a frozen one.
+    async fn prepare_workspace(&mut self) -> Result<Phase, Failure> {
+        if self.record.workspace != WorkspaceState::Absent {
+            if Box::pin(self.merge_alone()).await? {
+                return Ok(Phase::Imported);
+            }
+            if let Some(how) = self.bring_news().await? {
+                self.run.record.verdict = Some(Verdict::NotRehydrated { how });
+                return Ok(Phase::Published);
+            }
+            self.record.known_base = self.run.record.pins.base.clone();
+            self.record.host_merge = None;
+            self.bottle.save(&self.record)?;
+            return Ok(Phase::Prepared);
+        }
+        self.context.ui.phase("prepare", "copying the repository into a workspace of its own");
+        let pins = &self.run.record.pins;
+        let options = WorkspaceOptions {
+            branch: pins.branch.clone(),
+            base: pins.base.clone(),
+            others: vec![(pins.base_source.name_of(&pins.base_branch), pins.base.clone())],
+            owner: BoxUser::of_caller(),
+            merge: None,
+        };
+        let mirror = self.source.mirror(self.context.home);
+        let ui = self.context.ui;
+        let made = self.run.make_workspace(&self.source.repo, &options, &mirror, ui).await;
+        made.map_err(Self::failure)?;
+        self.record.workspace = WorkspaceState::Made;
+        self.bottle.save(&self.record)?;
+        Ok(Phase::Prepared)
+    }
+
+    /// The verdict about a run that a person stopped.
+    pub(super) fn stopped(&self) -> Option<Verdict> {
+        self.context.stop_words().map(|how| Verdict::Unfinished { how })
+    }
+
+    /// True if the last run of a forge's wake-up was cut off before its agent could do anything about it.
+    fn is_cut_off(&self) -> bool {
+        let Run { record, .. } = &self.run;
+        let waits = |result: &AgentResult| matches!(result.claim, AgentClaim::Waiting { .. });
+        matches!(record.verdict, Some(Verdict::Infra { .. }))
+            || record.agent_result.as_ref().is_some_and(waits)
+    }
+
     /// Messages of the agent's commits that would act on issues of the forge when they are merged. Without a forge they do
     /// nothing.
     async fn acting_messages(&self) -> Result<Vec<ActingMessage>, Failure> {
@@ -139,6 +187,11 @@ fn own_descriptions(dir: &RunDir) -> Result<Vec<String>, Failure> {
     Ok(load_operations(dir)?.iter().filter_map(written).collect())
 }
 
+/// Returns whether a run has begun to publish, from the operation log.
+fn has_publication(dir: &RunDir) -> Result<bool, Failure> {
+    Ok(load_operations(dir)?.iter().any(|line| line["op"] == "push"))
+}
+
 /// Usage of this agent's conversation before the run.
 fn used_by(record: &Record, provider: &str) -> Usage {
     let session = record.session.as_ref().filter(|session| session.provider == provider);
@@ -172,37 +225,16 @@ impl Product for BottleRun<'_> {
         }
     }
 
-    /// Makes the workspace of a new bottle, or brings new commits into that of a frozen one.
     async fn prepare(&mut self) -> Result<Phase, Failure> {
-        if self.record.workspace != WorkspaceState::Absent {
-            if Box::pin(self.merge_alone()).await? {
-                return Ok(Phase::Imported);
+        let phase = self.prepare_workspace().await?;
+        // A run that was stopped begins no set-up and no agent.
+        match (phase, self.stopped()) {
+            (Phase::Prepared, Some(verdict)) => {
+                self.run.record.verdict = Some(verdict);
+                Ok(Phase::Published)
             }
-            if let Some(how) = self.bring_news().await? {
-                self.run.record.verdict = Some(Verdict::NotRehydrated { how });
-                return Ok(Phase::Published);
-            }
-            self.record.known_base = self.run.record.pins.base.clone();
-            self.record.host_merge = None;
-            self.bottle.save(&self.record)?;
-            return Ok(Phase::Prepared);
+            (phase, _) => Ok(phase),
         }
-        self.context.ui.phase("prepare", "copying the repository into a workspace of its own");
-        let pins = &self.run.record.pins;
-        let options = WorkspaceOptions {
-            branch: pins.branch.clone(),
-            base: pins.base.clone(),
-            others: vec![(pins.base_source.name_of(&pins.base_branch), pins.base.clone())],
-            owner: BoxUser::of_caller(),
-            merge: None,
-        };
-        let mirror = self.source.mirror(self.context.home);
-        let ui = self.context.ui;
-        let made = self.run.make_workspace(&self.source.repo, &options, &mirror, ui).await;
-        made.map_err(Self::failure)?;
-        self.record.workspace = WorkspaceState::Made;
-        self.bottle.save(&self.record)?;
-        Ok(Phase::Prepared)
     }
 
     /// The bottle's set-up runs once, in a workspace where no agent has been.
@@ -213,6 +245,9 @@ impl Product for BottleRun<'_> {
     }
 
     fn setup_failed(&self, setup: &BoxCommandSummary) -> Verdict {
+        if let Some(stopped) = self.stopped() {
+            return stopped;
+        }
         let how = format!("{}: {}", setup.ended.class(), setup.last_line());
         Verdict::SetupFailed { how }
     }
@@ -287,6 +322,9 @@ impl Product for BottleRun<'_> {
     }
 
     async fn judge(&mut self) -> Result<Verdict, Failure> {
+        if let Some(stopped) = self.stopped() {
+            return Ok(stopped);
+        }
         let changed = self.changed_paths().await?;
         let acting = self.acting_messages().await?;
         let record = &self.run.record;
@@ -309,10 +347,20 @@ impl Product for BottleRun<'_> {
     }
 
     async fn check(&mut self) -> Result<(), Failure> {
-        Box::pin(self.run_check()).await
+        let checked = Box::pin(self.run_check()).await;
+        if let Some(stopped) = self.stopped() {
+            self.run.record.verdict = Some(stopped);
+        }
+        checked
     }
 
     async fn publish(&mut self) -> Result<(), Failure> {
+        // What was begun to be published is published: origin may have it already.
+        if let Some(stopped) = self.stopped()
+            && !has_publication(&self.run.dir)?
+        {
+            self.run.record.verdict = Some(stopped);
+        }
         if self.run.record.verdict == Some(Verdict::Planned) {
             return Box::pin(self.propose_plan()).await;
         }
@@ -360,6 +408,11 @@ impl Product for BottleRun<'_> {
         let done = record.done.as_ref().map(|event| event.status);
         let failed = record.publication.as_ref().is_some_and(|sent| sent.problem.is_some());
         let status = match &record.agent_box {
+            // As in shells: 130 for an agent that Ctrl-C stopped.
+            Some(agent_box) if !failed && agent_box.ended == Ended::Stopped => {
+                let signal = self.context.stop_signal().unwrap_or(StopSignal::Terminate);
+                128 + signal.number()
+            }
             Some(agent_box) if !failed => headless_status(&agent_box.ended, done),
             None if !failed && record.merged_alone.is_some() => 0,
             _ => BottleExit::OwnFailure.code(),
@@ -369,6 +422,11 @@ impl Product for BottleRun<'_> {
         self.record.state = BottleState::Frozen;
         // The agent's own description of its issue is no news for it.
         self.record.seen_comments.extend(own_descriptions(&self.run.dir)?);
+        if self.is_cut_off() {
+            // The agent did not look at what woke it, so it is woken for it once more.
+            let started = self.run.record.started_at;
+            self.record.wakeups.retain(|wakeup| wakeup.at < started);
+        }
         self.bottle.save(&self.record)?;
         mark_unsigned(ui, home, &self.bottle, &self.run.dir);
         Ok((status, status))

@@ -8,13 +8,14 @@ use orchestrator_db::WakeCause;
 use run_store::run_dir::RunDir;
 use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
-use sidecar::DoneEvent;
+use sidecar::{DoneEvent, DoneStatus};
 
 use super::bottle::{BaseSource, Record};
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
 use crate::rules::check_text::CheckRecord;
+use crate::rules::closed_run::is_question;
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::judge::Verdict;
 use crate::rules::leak::ScanReport;
@@ -87,6 +88,14 @@ pub(crate) struct HostMerge {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+impl BottleRunPart {
+    /// The agent's question, if a person was called for it and for this reason.
+    pub(crate) fn question_for(&self, reason: &str) -> Option<String> {
+        let asks = |done: &&DoneEvent| done.status == DoneStatus::Blocked && is_question(reason);
+        self.done.as_ref().filter(asks).map(|done| done.summary.clone())
+    }
 }
 
 impl ProductRecord for BottleRunPart {

@@ -67,8 +67,16 @@ pub(crate) struct AssignmentHistory<'a> {
 
 impl<'a> AssignmentHistory<'a> {
     pub(crate) fn of(record: &'a Record, delivered: Vec<DeliveredText>) -> Self {
-        let (seen, text) = (Some(&record.seen_comments), record.text.as_ref());
-        Self { pull: record.pull, seen, text, delivered }
+        Self::with_seen(record, &record.seen_comments, delivered)
+    }
+
+    /// History of a bottle with marks of comments that need not be those of its runs.
+    pub(crate) fn with_seen(
+        record: &'a Record,
+        seen: &'a BTreeSet<String>,
+        delivered: Vec<DeliveredText>,
+    ) -> Self {
+        Self { pull: record.pull, seen: Some(seen), text: record.text.as_ref(), delivered }
     }
 }
 
@@ -96,7 +104,19 @@ pub(crate) async fn read_assignment(
         Some(pull) => Some(pull),
         None => forge.get_pr_for_issue(number).await.or_general()?,
     };
-    let mut authors = Authors::new(access, &forge).await?;
+    read_conversation(access, &forge, issue, pull, history).await
+}
+
+/// Gathers the conversation about an issue, and about its pull request if it has one.
+pub(crate) async fn read_conversation(
+    access: &ForgeAccess,
+    forge: &Forge,
+    issue: Issue,
+    pull: Option<u64>,
+    history: AssignmentHistory<'_>,
+) -> Result<Assignment, Failure> {
+    let number = issue.number;
+    let mut authors = Authors::new(access, forge).await?;
     let chosen = choose_issue_text(&issue, &history, &mut authors).await?;
     let author = match authors.role(&issue.author).await? {
         // An account may be named like an instruction.
@@ -110,7 +130,7 @@ pub(crate) async fn read_assignment(
         bottles: parse_labels(&issue.labels).bottles,
         pull,
         pull_request: match pull {
-            Some(number) => read_pull(&forge, number).await?,
+            Some(number) => read_pull(forge, number).await?,
             None => None,
         },
         thread: vec![ThreadMessage {
@@ -138,7 +158,7 @@ pub(crate) async fn read_assignment(
     let place = format!("issue #{number}");
     assignment.take_all(&comments, &place, &mut authors, seen).await?;
     if let Some(pull) = assignment.pull_request.clone() {
-        let comments = read_pull_comments(&forge, &pull).await?;
+        let comments = read_pull_comments(forge, &pull).await?;
         let place = format!("pull request #{}", pull.number);
         assignment.take_all(&comments, &place, &mut authors, seen).await?;
     }

@@ -20,8 +20,11 @@ const CHECK_ROUNDS_MAX: u32 = 10;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentManifest {
-    /// opencode, codex, claude, pi, command or scripted.
+    /// opencode, codex, claude, pi, command, scripted, or a name of the shared configuration, which becomes `agent`.
     pub(crate) provider: String,
+    /// An agent of the shared configuration, whose provider is `provider`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
     /// The model, with or without its server's name before a slash.
     pub(crate) model: Option<String>,
     /// Reasoning effort of the model.
@@ -201,8 +204,25 @@ pub(crate) fn parse_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T
 }
 
 /// Parses an agent's manifest and checks every value that needs no look at the machine.
+#[cfg(test)]
 pub(crate) fn parse_agent(text: &str) -> Result<AgentManifest, ManifestFault> {
-    let manifest: AgentManifest = parse_toml(text)?;
+    parse_agent_of(text, &BTreeMap::new())
+}
+
+/// Parses an agent's manifest, whose `provider` may be one of these agents of the shared configuration.
+pub(crate) fn parse_agent_of(
+    text: &str,
+    own: &BTreeMap<String, Provider>,
+) -> Result<AgentManifest, ManifestFault> {
+    let mut manifest: AgentManifest = parse_toml(text)?;
+    let name = manifest.agent.take().unwrap_or_else(|| manifest.provider.clone());
+    match own.get(&name) {
+        Some(provider) => {
+            manifest.agent = Some(name.clone()).filter(|name| name != provider.name());
+            provider.name().clone_into(&mut manifest.provider);
+        }
+        None => manifest.provider = name,
+    }
     let provider = manifest.provider()?;
     let needs = |key, what: &str| Err(ManifestFault::Value { key, what: what.to_owned() });
     match provider.required_setting() {
@@ -307,9 +327,9 @@ silence_secs = 300
 # prices = { "claude-haiku" = { input = 1.0, output = 5.0 } }   # of models that members choose with /model
 "#;
 
-/// The template with another provider and model.
-pub(crate) fn render_template(provider: Provider, model: Option<&str>) -> String {
-    let text = AGENT_TEMPLATE.replace("\"claude\"", &format!("\"{}\"", provider.name()));
+/// The template with another agent, by the name of a provider or of the shared configuration, and another model.
+pub(crate) fn render_template(agent: &str, model: Option<&str>) -> String {
+    let text = AGENT_TEMPLATE.replace("\"claude\"", &format!("{agent:?}"));
     let sample = "# model = \"anthropic/claude-sonnet-4-5\"";
     match model {
         Some(model) => text.replace(sample, &format!("model = {model:?}")),
@@ -323,13 +343,28 @@ mod tests {
 
     #[test]
     fn the_template_has_the_agent_that_was_chosen() {
-        let text = render_template(Provider::Pi, Some("openai/gpt-5"));
+        let text = render_template("pi", Some("openai/gpt-5"));
         let manifest = parse_agent(&text).expect("it reads");
         assert_eq!(
             (manifest.provider.as_str(), manifest.model.as_deref()),
             ("pi", Some("openai/gpt-5"))
         );
-        assert_eq!(render_template(Provider::Claude, None), AGENT_TEMPLATE);
+        assert_eq!(render_template("claude", None), AGENT_TEMPLATE);
+    }
+
+    #[test]
+    fn a_provider_may_be_an_agent_of_the_configuration() {
+        let own = [("local".to_owned(), Provider::OpenCode), ("pi".to_owned(), Provider::Pi)];
+        let parse = |text: &str| {
+            let manifest =
+                parse_agent_of(text, &own.clone().into()).map_err(|it| it.to_string())?;
+            Ok::<_, String>((manifest.provider, manifest.agent))
+        };
+        let local = Ok(("opencode".to_owned(), Some("local".to_owned())));
+        assert_eq!(parse("provider = \"local\""), local);
+        assert_eq!(parse("provider = \"pi\""), Ok(("pi".to_owned(), None)));
+        assert!(parse("provider = \"remote\"").is_err_and(|it| it.contains("remote")));
+        assert!(parse("provider = \"pi\"\nagent = \"remote\"").is_err());
     }
 
     #[track_caller]

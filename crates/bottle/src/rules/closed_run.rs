@@ -78,11 +78,19 @@ pub(crate) fn judge_closed_run(run: &ClosedRun<'_>) -> AfterRun {
         (Some(Verdict::Unfinished { .. }), Some(DoneStatus::Blocked)) => {
             let asked = run.summary.map(str::trim).filter(|words| !words.is_empty());
             let question = asked.unwrap_or("without a question; read its log");
-            AfterRun::CallPerson { reason: format!("the agent asks: {question}") }
+            AfterRun::CallPerson { reason: format!("{ASKS}: {question}") }
         }
         (Some(verdict), _) => AfterRun::CallPerson { reason: verdict.words() },
         (None, _) => AfterRun::CallPerson { reason: "the run has no verdict".to_owned() },
     }
+}
+
+/// Start of the reason when an agent asks.
+const ASKS: &str = "the agent asks";
+
+/// Returns whether a person was called for a question of the agent, and not for something that came after it.
+pub(crate) fn is_question(reason: &str) -> bool {
+    reason.starts_with(ASKS)
 }
 
 #[cfg(test)]
@@ -109,7 +117,9 @@ mod tests {
             ..run(&verdict)
         };
         let reason = "the agent asks: Which database?".to_owned();
-        assert_eq!(judge_closed_run(&asking), AfterRun::CallPerson { reason });
+        assert_eq!(judge_closed_run(&asking), AfterRun::CallPerson { reason: reason.clone() });
+        assert!(is_question(&reason));
+        assert!(!is_question("there is no agent 'worker'"), "what came after the answer");
     }
 
     #[test]

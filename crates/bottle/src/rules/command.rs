@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::inert::inert_line;
+use orchestrator_db::{IssueKey, WorkState};
 
 /// Age after which a command is not carried out any more: what was handled is not remembered for ever.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
@@ -39,6 +40,19 @@ pub(crate) struct CommentCommand {
     pub(crate) mark: String,
     pub(crate) author: String,
     pub(crate) command: MemberCommand,
+}
+
+/// Standing of the work on an issue when a command is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandFacts<'a> {
+    pub(crate) state: WorkState,
+    pub(crate) has_bottle: bool,
+    /// True if a plan waits for an approval.
+    pub(crate) awaits_approval: bool,
+    /// True if the command was stored before, so that what it asks for is on its way or done.
+    pub(crate) is_stored: bool,
+    /// Text of the status comment without its mark.
+    pub(crate) status: &'a str,
 }
 
 /// Parses the text of a comment; `None` if its first line is no command. A path such as `/usr/bin` is none.
@@ -94,24 +108,63 @@ impl MemberCommand {
 }
 
 impl CommentCommand {
+    /// Id of the stored delivery that carries it out.
+    pub(crate) fn delivery_id(&self, key: &IssueKey) -> String {
+        format!("{key} {}", self.mark)
+    }
+
     /// Mark of the answer, by which it is found again.
     pub(crate) fn answer_mark(&self) -> String {
         format!("<!-- bot-bottle: answer to {} -->", self.mark)
     }
 
-    /// The answer to a command that needs one; `status` is the text of the status comment without its mark.
-    pub(crate) fn answer(&self, status: &str) -> Option<String> {
+    /// The answer to a command that needs one, because it only asks, or because nothing else shows what comes of it.
+    pub(crate) fn answer(&self, facts: CommandFacts<'_>) -> Option<String> {
+        let CommandFacts { state, has_bottle, awaits_approval, is_stored, status } = facts;
         let text = match &self.command {
             MemberCommand::Status => status.trim().to_owned(),
-            MemberCommand::Approve => "There is no plan that waits for an approval.".to_owned(),
             MemberCommand::Unknown { word } => {
                 format!("`/{}`: no such command.\n\n{HELP}", inert_line(word))
             }
-            _ => return None,
+            MemberCommand::Approve if !awaits_approval => NO_PLAN.to_owned(),
+            _ if is_stored => return None,
+            MemberCommand::Retry | MemberCommand::Resume { .. } | MemberCommand::Model { .. }
+                if state == WorkState::Destroyed =>
+            {
+                BOTTLE_GONE.to_owned()
+            }
+            MemberCommand::Retry if state.is_held() => AT_WORK.to_owned(),
+            MemberCommand::Resume { .. } if state.is_held() => WORDS_KEPT.to_owned(),
+            MemberCommand::Model { .. } if !has_bottle => NO_BOTTLE.to_owned(),
+            MemberCommand::Stop if !can_stop(state) => NOTHING_RUNS.to_owned(),
+            MemberCommand::Stop
+            | MemberCommand::Retry
+            | MemberCommand::Resume { .. }
+            | MemberCommand::Model { .. }
+            | MemberCommand::Forget
+            | MemberCommand::Approve => return None,
         };
         Some(format!("{}\n{text}\n", self.answer_mark()))
     }
 }
+
+/// Returns whether work in this state goes on by itself, so that it can be stopped.
+fn can_stop(state: WorkState) -> bool {
+    match state {
+        WorkState::Queued | WorkState::Claimed | WorkState::Running | WorkState::Waiting => true,
+        WorkState::Frozen | WorkState::NeedsAttention | WorkState::Destroyed => false,
+    }
+}
+
+const NO_PLAN: &str = "There is no plan that waits for an approval.";
+const AT_WORK: &str =
+    "The agent is at work already. `/stop` ends it; a comment is read when its run has ended.";
+const WORDS_KEPT: &str = "The agent is at work. It gets these words in a run of their own, as soon as this one has ended.";
+const NO_BOTTLE: &str =
+    "There is no bottle yet, so no model was chosen. Give the command again when the agent works.";
+const BOTTLE_GONE: &str =
+    "Its bottle is removed. Take the label off and set it again for a new one.";
+const NOTHING_RUNS: &str = "Nothing runs, so nothing was stopped.";
 
 const HELP: &str = "\
 | command | what it does |
@@ -160,16 +213,89 @@ mod tests {
         assert!(!is_fresh(None, now));
     }
 
+    const FREE: CommandFacts<'_> = CommandFacts {
+        state: WorkState::Frozen,
+        has_bottle: true,
+        awaits_approval: false,
+        is_stored: false,
+        status: "**Frozen**",
+    };
+
+    fn answer(command: MemberCommand, facts: CommandFacts<'_>) -> Option<String> {
+        let (mark, author) = ("plain:5@ab".to_owned(), "ann".to_owned());
+        CommentCommand { mark, author, command }.answer(facts)
+    }
+
     #[test]
     fn what_is_unknown_gets_help_and_what_acts_gets_none() {
-        let answer = |command| {
-            let (mark, author) = ("plain:5@ab".to_owned(), "ann".to_owned());
-            CommentCommand { mark, author, command }.answer("**Frozen**")
-        };
-        let help = answer(MemberCommand::Unknown { word: "lgtm".to_owned() }).expect("help");
+        let help = answer(MemberCommand::Unknown { word: "lgtm".to_owned() }, FREE).expect("help");
         assert!(help.contains("`/lgtm`: no such command") && help.contains("`/stop`"), "{help}");
         assert!(help.starts_with("<!-- bot-bottle: answer to plain:5@ab -->\n"), "{help}");
-        assert!(answer(MemberCommand::Status).is_some_and(|text| text.ends_with("**Frozen**\n")));
-        assert_eq!(answer(MemberCommand::Stop), None);
+        let status = answer(MemberCommand::Status, FREE).expect("an answer");
+        assert!(status.ends_with("**Frozen**\n"), "{status}");
+        assert_eq!(answer(MemberCommand::Retry, FREE), None);
+    }
+
+    /// Commands that change nothing, or not at once, get an answer; `-` stands for none.
+    #[test]
+    fn every_command_in_every_state_is_carried_out_or_answered() {
+        let words = "Sort.".to_owned();
+        let name = "x".to_owned();
+        let commands = [
+            ("stop", MemberCommand::Stop),
+            ("retry", MemberCommand::Retry),
+            ("resume", MemberCommand::Resume { words }),
+            ("model", MemberCommand::Model { name }),
+            ("approve", MemberCommand::Approve),
+        ];
+        let mut lines = Vec::new();
+        for state in WorkState::ALL {
+            for (word, command) in &commands {
+                let has_bottle = state != WorkState::Queued;
+                let facts = CommandFacts { state, has_bottle, ..FREE };
+                let text = answer(command.clone(), facts);
+                let text = text.as_deref().and_then(|it| it.lines().nth(1)).unwrap_or("-");
+                lines.push(format!("{state} /{word}: {text}"));
+                let stored = answer(command.clone(), CommandFacts { is_stored: true, ..facts });
+                assert_eq!(stored.is_some(), *command == MemberCommand::Approve, "{word}");
+            }
+        }
+        insta::assert_snapshot!(lines.join("\n"), @"
+        queued /stop: -
+        queued /retry: -
+        queued /resume: -
+        queued /model: There is no bottle yet, so no model was chosen. Give the command again when the agent works.
+        queued /approve: There is no plan that waits for an approval.
+        claimed /stop: -
+        claimed /retry: The agent is at work already. `/stop` ends it; a comment is read when its run has ended.
+        claimed /resume: The agent is at work. It gets these words in a run of their own, as soon as this one has ended.
+        claimed /model: -
+        claimed /approve: There is no plan that waits for an approval.
+        running /stop: -
+        running /retry: The agent is at work already. `/stop` ends it; a comment is read when its run has ended.
+        running /resume: The agent is at work. It gets these words in a run of their own, as soon as this one has ended.
+        running /model: -
+        running /approve: There is no plan that waits for an approval.
+        frozen /stop: Nothing runs, so nothing was stopped.
+        frozen /retry: -
+        frozen /resume: -
+        frozen /model: -
+        frozen /approve: There is no plan that waits for an approval.
+        waiting /stop: -
+        waiting /retry: -
+        waiting /resume: -
+        waiting /model: -
+        waiting /approve: There is no plan that waits for an approval.
+        needs-attention /stop: Nothing runs, so nothing was stopped.
+        needs-attention /retry: -
+        needs-attention /resume: -
+        needs-attention /model: -
+        needs-attention /approve: There is no plan that waits for an approval.
+        destroyed /stop: Nothing runs, so nothing was stopped.
+        destroyed /retry: Its bottle is removed. Take the label off and set it again for a new one.
+        destroyed /resume: Its bottle is removed. Take the label off and set it again for a new one.
+        destroyed /model: Its bottle is removed. Take the label off and set it again for a new one.
+        destroyed /approve: There is no plan that waits for an approval.
+        ");
     }
 }

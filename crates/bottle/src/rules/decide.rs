@@ -62,7 +62,7 @@ pub(crate) enum Action {
         agent: String,
         bottles: Vec<String>,
     },
-    /// Queues the existing bottle.
+    /// Queues the existing bottle, or starts again what failed before it had one.
     Resume {
         reason: String,
     },
@@ -103,26 +103,26 @@ pub(crate) fn decide(issue: &IssueState) -> Action {
             _ => Action::Nothing,
         };
     };
+    let is_wanted = is_targeted && issue.is_open;
     let decided = issue.pull.filter(|pull| !pull.is_open).map(|pull| match pull.is_merged {
         true => format!("pull request #{} was merged", pull.number),
         false => format!("pull request #{} was closed", pull.number),
     });
     match (work.state, decided) {
-        (WorkState::Destroyed, _) if is_targeted && issue.is_open => Action::Nothing,
+        (WorkState::Destroyed, _) if is_wanted => Action::Nothing,
         (WorkState::Destroyed, _) => Action::Forget,
         (WorkState::Claimed | WorkState::Running, Some(reason)) => Action::EndAgent { reason },
         // A comment that comes during a run is observed again when the run has ended.
         (WorkState::Claimed | WorkState::Running, None) => Action::Nothing,
         (_, Some(_)) if work.retires => Action::Nothing,
         (_, Some(reason)) => Action::ScheduleDestroy { reason },
-        (WorkState::Queued | WorkState::Waiting, None) if !work.has_bottle => {
-            match is_targeted && issue.is_open {
-                true => Action::Nothing,
-                false => Action::Withdraw {
-                    reason: "it is closed, or no longer assigned and labelled".to_owned(),
-                },
-            }
+        (WorkState::Queued | WorkState::Waiting | WorkState::NeedsAttention, None)
+            if !(work.has_bottle || is_wanted) =>
+        {
+            let reason = "it is closed, or no longer assigned and labelled".to_owned();
+            Action::Withdraw { reason }
         }
+        (WorkState::Queued | WorkState::Waiting, None) if !work.has_bottle => Action::Nothing,
         (WorkState::Queued | WorkState::Waiting, None) => match work.retires {
             true => Action::CancelDestroy,
             false => Action::Nothing,
@@ -311,6 +311,22 @@ mod tests {
         assert_eq!(decide(&issue), Action::Nothing);
         let issue = IssueState { agents: vec![], ..issue };
         assert!(matches!(decide(&issue), Action::Withdraw { .. }));
+    }
+
+    #[test]
+    fn what_failed_before_it_had_a_bottle_is_resumed_by_a_comment_and_leaves_without_its_label() {
+        let failed =
+            WorkFacts { state: WorkState::NeedsAttention, has_bottle: false, retires: false };
+        let issue = IssueState { work: Some(failed), ..targeted() };
+        assert_eq!(decide(&issue), Action::Nothing);
+        let answered = IssueState { new_comments: 1, ..issue.clone() };
+        assert!(matches!(decide(&answered), Action::Resume { .. }));
+        for gone in [
+            IssueState { agents: vec![], ..answered.clone() },
+            IssueState { is_open: false, ..answered },
+        ] {
+            assert!(matches!(decide(&gone), Action::Withdraw { .. }), "{gone:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Judges a run: from the host's evidence to a verdict, and to the exit status of a headless command.
 
-use engine::evidence::{Evidence, SensitiveChange};
+use engine::evidence::{Evidence, EvidenceFault, SensitiveChange};
 use engine::run::ImportOutcome;
 use forge::find_foreign_actions;
 use merge::pattern::PathPatterns;
@@ -167,22 +167,37 @@ fn objections(after: &AgentWork<'_>, evidence: &Evidence) -> Vec<String> {
     let held = evidence.sensitive.iter().filter(|it| !allowed.matches(it.path.as_bytes()));
     // A protected path has its reason already.
     let held = held.filter(|it| !touched.contains(&it.path)).map(SensitiveChange::message);
+    let (by_strangers, faults): (Vec<_>, Vec<_>) = evidence
+        .faults()
+        .into_iter()
+        .map(|(fault, items)| (fault, list(fault_words(fault), items)))
+        .partition(|(fault, _)| *fault == EvidenceFault::ForeignIdentity);
+    let words = |faults: Vec<(EvidenceFault, Vec<String>)>| -> Vec<String> {
+        faults.into_iter().flat_map(|(_, items)| items).collect()
+    };
     [
         base.into_iter().collect(),
-        list("not by the box's own identity", &evidence.foreign_identities),
+        words(by_strangers),
         list("protected path", &touched),
         list("waits for a person (allow_paths in the manifest)", &held.collect::<Vec<_>>()),
-        list("a link leads out of the tree", &evidence.links_leaving),
-        list("a link cannot be followed", &evidence.links_broken),
-        list("a link to another repository", &evidence.gitlinks_made),
-        list("address of a submodule", &evidence.submodules_changed),
-        list("conflict markers", &evidence.markers_left),
-        list("odd mode", &evidence.odd_modes),
-        list("too large", &evidence.oversize),
+        words(faults),
         after.acting.iter().map(ActingMessage::objection).collect(),
         after.scans.iter().filter_map(ScanReport::objection).collect(),
     ]
     .concat()
+}
+
+fn fault_words(fault: EvidenceFault) -> &'static str {
+    match fault {
+        EvidenceFault::LinkLeaving => "a link leads out of the tree",
+        EvidenceFault::LinkBroken => "a link cannot be followed",
+        EvidenceFault::GitlinkMade => "a link to another repository",
+        EvidenceFault::SubmoduleChanged => "address of a submodule",
+        EvidenceFault::MarkersLeft => "conflict markers",
+        EvidenceFault::OddMode => "odd mode",
+        EvidenceFault::Oversize => "too large",
+        EvidenceFault::ForeignIdentity => "not by the box's own identity",
+    }
 }
 
 /// Exit status of a headless command: the agent's own; 124, 137 and 143 for an agent that was ended, as in shells; 125 for

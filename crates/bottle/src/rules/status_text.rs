@@ -18,6 +18,8 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) reason: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) not_before: Option<Timestamp>,
+    /// Time at which its bottle is destroyed, once its pull request is closed.
+    pub(crate) destroy_at: Option<Timestamp>,
     /// The agent's question, if it asks one.
     pub(crate) question: Option<&'a str>,
     /// The last lines of the agent's log; empty where they do not matter.
@@ -36,10 +38,7 @@ pub(crate) fn render_status(facts: &StatusFacts<'_>) -> String {
             format!("**Working**: the agent `{agent}` is at it.")
         }
         WorkState::Waiting => match facts.not_before {
-            Some(at) => {
-                let at = at.strftime("%Y-%m-%d %H:%M UTC");
-                format!("**Waiting** until {at}: {reason}.")
-            }
+            Some(at) => format!("**Waiting** until {}: {reason}.", minute(at)),
             None => format!("**Waiting**: {reason}."),
         },
         WorkState::Frozen => format!("**Frozen** while people review: {reason}."),
@@ -54,7 +53,7 @@ pub(crate) fn render_status(facts: &StatusFacts<'_>) -> String {
             let question = inert_markdown(&shorten(question), Some(facts.issue));
             parts.push(question.lines().map(|line| format!("> {line}\n")).collect());
         }
-        parts.push("A comment by a member resumes it.".to_owned());
+        parts.extend(facts.destroy_at.is_none().then(|| how_to_resume(&agent)));
         if !facts.log.trim().is_empty() {
             // Nothing acts in a code block, and the fence cannot be closed from inside.
             let log = facts.log.trim_end().replace("```", "'''");
@@ -63,8 +62,30 @@ pub(crate) fn render_status(facts: &StatusFacts<'_>) -> String {
             ));
         }
     }
+    let is_kept = matches!(facts.state, WorkState::Frozen | WorkState::NeedsAttention);
+    if let (Some(at), true) = (facts.destroy_at, is_kept) {
+        parts.push(format!(
+            "Its pull request is closed: comments start nothing, and its bottle is removed at {}.",
+            minute(at)
+        ));
+    }
     parts.extend(facts.page.map(|page| format!("[The bottle]({page})")));
     format!("{STATUS_MARK}\n{}\n", parts.join("\n\n"))
+}
+
+/// The ways to go on, with their conditions: this text is not written again when a label is taken off.
+fn how_to_resume(agent: &str) -> String {
+    let label = match agent {
+        "" => "its label".to_owned(),
+        agent => format!("the label `bot-bottle:{agent}`"),
+    };
+    format!(
+        "A comment by a member resumes it, while the issue has {label} and is assigned to a member; so does `/retry`."
+    )
+}
+
+fn minute(at: Timestamp) -> impl std::fmt::Display {
+    at.strftime("%Y-%m-%d %H:%M UTC")
 }
 
 fn shorten(text: &str) -> String {
@@ -85,6 +106,7 @@ mod tests {
             reason,
             agent: "worker",
             not_before: None,
+            destroy_at: None,
             question: None,
             log: "",
             page: None,
@@ -100,8 +122,21 @@ mod tests {
         assert_eq!(words(WorkState::Queued), "**Queued** for the agent `worker`.");
         assert_eq!(words(WorkState::Running), "**Working**: the agent `worker` is at it.");
         assert_eq!(words(WorkState::Frozen), "**Frozen** while people review: why.");
-        let needs = "**Needs you**: why.\n\nA comment by a member resumes it.";
-        assert_eq!(words(WorkState::NeedsAttention), needs);
+        let needs = words(WorkState::NeedsAttention);
+        let resumes =
+            "A comment by a member resumes it, while the issue has the label `bot-bottle:worker`";
+        assert!(needs.starts_with(&format!("**Needs you**: why.\n\n{resumes}")), "{needs}");
+    }
+
+    #[test]
+    fn what_is_about_to_be_removed_is_not_resumed_by_a_comment() {
+        let at: Timestamp = "2026-11-16T10:00:00Z".parse().expect("a time");
+        for state in [WorkState::Frozen, WorkState::NeedsAttention] {
+            let closed = StatusFacts { destroy_at: Some(at), ..facts(state, "why") };
+            let text = render_status(&closed);
+            assert!(!text.contains("resumes it"), "{text}");
+            assert!(text.contains("its bottle is removed at 2026-11-16 10:00 UTC"), "{text}");
+        }
     }
 
     #[test]

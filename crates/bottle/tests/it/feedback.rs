@@ -56,6 +56,19 @@ fn a_red_check_wakes_the_bottle_on_gitlab() {
     red_and_green::<GitlabFlavour>("gitlab");
 }
 
+/// The webhook about a check that was repeated may be lost.
+#[test]
+fn a_check_that_turns_red_after_it_was_green_is_found_by_looking() {
+    let Some(serving) = served::<GiteaFlavour>("gitea", "") else { return };
+    let head = serving.publish_head();
+    serving.forge.add_check(&head, "test", "success", "fine\n");
+    let seen = serving.requests("/status");
+    wait_for("a look at the checks", || (serving.requests("/status") > seen).then_some(()));
+    serving.forge.add_check(&head, "test", "failure", "assert 1 == 2\n");
+    serving.wait_runs(2, "frozen");
+    assert!(serving.last_prompt().contains("assert 1 == 2"), "{}", serving.last_prompt());
+}
+
 #[test]
 fn after_its_wakeups_a_person_is_called() {
     let Some(serving) = served::<GiteaFlavour>("gitea", "max_wakeups = 1\n") else { return };

@@ -84,6 +84,25 @@ fn exec_runs_in_a_box_on_the_workspace_and_returns_its_status() {
     let output = person.run(&["exec", "box", "sh", "-c", "cat work.txt; ls /home; exit 5"]);
     assert_eq!(output.status, Some(5), "{}", output.snapshot());
     assert!(output.stdout.starts_with("work\n"), "{}", output.stdout);
+    for name in ["bo", "last"] {
+        assert_eq!(person.run(&["exec", name, "test", "-f", "work.txt"]).status, Some(0), "{name}");
+    }
+    assert_eq!(person.run(&["stop", "bo"]).status, Some(0));
+}
+
+#[test]
+fn exec_writes_nothing_beside_an_agent_whose_starter_was_killed() {
+    let Some(person) = Person::new() else { return };
+    let mut child = busy(&person, "busy");
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_eq!(state(&person, "busy"), "running");
+    let output = person.run(&["exec", "busy", "sh", "-c", "echo intruder >> left"]);
+    assert_ne!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("read-only here"), "{}", output.stderr);
+    assert_eq!(person.run(&["stop", "busy"]).status, Some(0));
+    let output = person.run(&["exec", "busy", "sh", "-c", "echo mine >> left"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
 }
 
 #[test]

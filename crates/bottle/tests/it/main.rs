@@ -9,6 +9,7 @@ mod budget;
 mod chaos;
 mod checkout;
 mod chunks;
+mod commands;
 mod crash;
 mod demo;
 mod discovering;

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use testkit::fake_forge::Room;
-use testkit::wait::wait_for;
+use testkit::fake_forge::{Mishap, Room};
+use testkit::wait::{PATIENCE, wait_for};
 
 use crate::serving::Serving;
 use crate::support::{COMMIT, DONE, SLUG, Scene};
@@ -83,6 +83,35 @@ fn a_webhook_that_never_came_is_found_by_looking() {
     assert_eq!(serving.count("SELECT count(*) FROM delivery"), 0);
 }
 
+/// A sweep reads a few issues at once; an issue that a webhook names does not wait for the rest of it.
+#[test]
+fn a_webhook_is_looked_at_while_a_sweep_over_many_issues_goes_on() {
+    let Some(scene) = Scene::new() else { return };
+    scene.forge.change_issue(scene.issue, |issue| issue.labels.clear());
+    let add = |number| {
+        let (title, body) = (format!("Number {number}"), format!("After #{}", scene.issue));
+        scene.forge.add_issue(&title, &body, &["bot-bottle:worker"], &["bot1"])
+    };
+    let issues: Vec<u64> = (0..200).map(add).collect();
+    let last = *issues.last().expect("an issue");
+    scene.forge.fail_next(100_000, &Mishap::Delay(Duration::from_millis(200)));
+    let serving = Serving::start(scene, "sweep_secs = 3600\nstatus_comment = false\n");
+    let unread = || {
+        let requests = serving.scene.forge.requests();
+        let is_read = |issue: &&u64| {
+            let end = format!("/issues/{issue}");
+            requests.iter().any(|request| request.path.ends_with(&end))
+        };
+        issues.len() - issues.iter().filter(is_read).count()
+    };
+    wait_for("the sweep to begin", || (unread() < issues.len()).then_some(()));
+    let event = "issue_opened_labeled_assigned-label_updated";
+    assert_eq!(serving.tell(event, Room::Issue, last), Some(202));
+    serving.wait_handled();
+    let (state, reason) = serving.work_on(last).expect("work");
+    assert_eq!((state.as_str(), unread() > 0), ("waiting", true), "{reason}; {} unread", unread());
+}
+
 #[test]
 fn a_second_one_in_the_same_home_is_refused() {
     let Some(serving) = serving(COMMIT) else { return };
@@ -109,13 +138,19 @@ fn the_configuration_is_shown_with_every_key_and_checked() {
 /// The reconciler waits for a locked database, up to ten seconds; requests do not wait for the reconciler.
 #[test]
 fn a_locked_database_delays_no_request() {
-    let Some(serving) = serving(COMMIT) else { return };
+    let Some(scene) = Scene::new() else { return };
+    scene.person.script(COMMIT);
+    let serving = Serving::start(scene, "sweep_secs = 1\n");
     let database = serving.database();
     database.execute_batch("BEGIN IMMEDIATE").expect("locked");
-    // Several ticks, so that the reconciler has run into the lock.
-    std::thread::sleep(Duration::from_secs(2));
+    let log = serving.scene.person.hermetic.work().join("serve.log");
+    wait_for("the reconciler to run into the lock", || {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        said.contains("reconciling failed").then_some(())
+    });
+    // The lock is held until the answer is there, so an answer that waits for it never comes.
     let mut stream = TcpStream::connect(serving.address).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(6))).expect("a limit");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
     let request =
         format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", serving.address);
     stream.write_all(request.as_bytes()).expect("sent");

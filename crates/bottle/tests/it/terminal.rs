@@ -80,6 +80,27 @@ fn the_agents_own_interface_is_on_the_terminal_until_it_ends() {
 }
 
 #[test]
+fn a_secret_that_the_box_prints_is_masked_on_the_terminal() {
+    let Some(person) = Person::new() else { return };
+    let server = "[server]\nurl = \"http://127.0.0.1:9\"\nkey_env = \"OWN_KEY\"\n";
+    person.manifest("agents", "shell", &format!("{SHELL}model = \"m\"\n{server}"));
+    let Some(screen) = sit_with(&person, "OWN_KEY=correct-horse-1", "start shell --backend bwrap")
+    else {
+        return;
+    };
+    screen.shows("bash-");
+    type_line(&screen, "echo correct-$(echo horse)-1 end");
+    screen.shows("*************** end");
+    assert!(!screen.text().contains("correct-horse-1"), "{}", screen.text());
+    // The start of a secret is shown when nothing follows.
+    screen.press(&["-l", "corr"]);
+    screen.shows("$ corr");
+    screen.press(&["C-u"]);
+    type_line(&screen, "exit");
+    screen.shows("it was 0");
+}
+
+#[test]
 fn a_frozen_bottle_is_sat_at_again_with_its_files() {
     let Some(person) = Person::new() else { return };
     person.manifest("agents", "shell", SHELL);

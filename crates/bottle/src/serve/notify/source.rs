@@ -6,10 +6,9 @@ use orchestrator_db::{Notice, WorkEvent, WorkHold, WorkItem, WorkState};
 use super::{IssueWords, NoticeKind, notice_of};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::Bottle;
-use crate::flow::run_record::{BottleRunRecord, load_run};
+use crate::flow::run_record::load_run;
 use crate::serve::Service;
 use model::redact::Redactor;
-use sidecar::DoneStatus;
 
 /// Events that one read returns.
 const EVENTS_PAGE: usize = 500;
@@ -60,7 +59,8 @@ fn observe_event(
         WorkState::Waiting => None,
         WorkState::NeedsAttention if is_repeated(service, event)? => None,
         WorkState::NeedsAttention => {
-            let kind = match meta.as_ref().and_then(question_of) {
+            let question = meta.as_ref().and_then(|meta| meta.question_for(&event.reason));
+            let kind = match question {
                 Some(question) => NoticeKind::Question { issue, question: redacted(&question) },
                 None => NoticeKind::Attention { issue, reason: redacted(&event.reason) },
             };
@@ -81,11 +81,6 @@ fn is_repeated(service: &Service, event: &WorkEvent) -> Result<bool, Failure> {
     let events = service.store.work_events(&event.key).or_general()?;
     let before = events.iter().rev().find(|other| other.seq < event.seq);
     Ok(before.is_some_and(|it| it.state == event.state && it.reason == event.reason))
-}
-
-fn question_of(meta: &BottleRunRecord) -> Option<String> {
-    let done = meta.done.as_ref().filter(|done| done.status == DoneStatus::Blocked)?;
-    Some(done.summary.clone())
 }
 
 fn issue_words(service: &Service, work: &WorkItem, agent: String) -> IssueWords {

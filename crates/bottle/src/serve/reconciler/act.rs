@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey, UserActionRecord, WorkItem,
-    WorkNote, WorkRequest, WorkState, WorkStep,
+    About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey, SqliteForgeStateStore,
+    UserActionRecord, WorkItem, WorkNote, WorkRequest, WorkState, WorkStep,
 };
 
 use super::Reconciler;
 use super::observe::{ChecksSeen, IssueObservation, find_bottle};
 use super::order::hold_note;
 use super::queue::{Finished, PendingIssue, TaskResult};
+use super::stop::STOP_EVENT;
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, PlanStage, Record};
@@ -25,9 +26,17 @@ use crate::serve::vitals::VitalCounter;
 use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE};
 
 /// Deliveries that one read of the inbox returns.
-const INBOX_PAGE: usize = 500;
+pub(super) const INBOX_PAGE: usize = 500;
 
-enum DeliveryProgress {
+/// Looks at an issue after which its checks are read again although they have passed: they may have been repeated, and the
+/// webhook about that lost.
+const GREEN_LOOKS: u32 = 5;
+
+/// Prompt of a member who wants an agent to go on and says no more.
+const RETRY_PROMPT: &str =
+    "A person asks you to go on. Read the conversation, and do what is still to be done.";
+
+pub(super) enum DeliveryProgress {
     Handled,
     /// It is handled once its issue was reconciled.
     Queued,
@@ -66,9 +75,7 @@ impl Reconciler {
 
     fn handle_delivery(&mut self, delivery: &Delivery) -> Result<DeliveryProgress, Failure> {
         match self.issue_of(delivery)? {
-            Some(key) if [PAGE_SOURCE, COMMENT_SOURCE].contains(&delivery.source.as_str()) => {
-                self.act_for_user(&key, delivery)
-            }
+            Some(key) if is_of_user(delivery) => self.act_for_user(&key, delivery),
             Some(key) => {
                 self.queue.enqueue(&key, Some(delivery));
                 Ok(DeliveryProgress::Queued)
@@ -79,7 +86,7 @@ impl Reconciler {
     }
 
     /// The issue that a delivery names. The forge states know the issue of each pull request of a bottle.
-    fn issue_of(&self, delivery: &Delivery) -> Result<Option<IssueKey>, Failure> {
+    pub(super) fn issue_of(&self, delivery: &Delivery) -> Result<Option<IssueKey>, Failure> {
         let repos = self.service.repos();
         let Some(repo) = repos.find(&delivery.owner, &delivery.repo) else {
             return Ok(None);
@@ -150,59 +157,55 @@ impl Reconciler {
     fn note_checks(&mut self, key: &IssueKey, seen: Option<ChecksSeen>, entry: &PendingIssue) {
         match seen {
             Some(ChecksSeen::Due { head }) => {
-                if entry.also_checks() || self.green.get(key) != Some(&head) {
+                let known = self.green.get_mut(key).filter(|(green, _)| *green == head);
+                let is_fresh = known.is_some_and(|(_, looks)| {
+                    *looks += 1;
+                    *looks < GREEN_LOOKS
+                });
+                if entry.also_checks() || !is_fresh {
                     self.queue.enqueue_checks(key);
                 }
             }
-            Some(ChecksSeen::Green { head }) => drop(self.green.insert(key.clone(), head)),
+            Some(ChecksSeen::Green { head }) => drop(self.green.insert(key.clone(), (head, 0))),
             Some(ChecksSeen::Open) => drop(self.green.remove(key)),
             Some(ChecksSeen::NotRead) | None => {}
         }
     }
 
     fn act(
-        &self,
+        &mut self,
         key: &IssueKey,
         observed: &IssueObservation,
         entry: &PendingIssue,
     ) -> Result<Reconciled, Failure> {
-        let store = &self.service.store;
         let version = |work: Option<&WorkItem>| work.map(|work| (work.state, work.fence));
-        if version(store.work(key).or_general()?.as_ref()) != version(observed.work.as_ref()) {
+        let now = self.service.store.work(key).or_general()?;
+        if version(now.as_ref()) != version(observed.work.as_ref()) {
             return Ok(Reconciled::Stale);
         }
-        self.store_commands(key, &observed.commands)?;
+        self.note_seen(key, observed.seen.as_ref());
+        self.store_commands(key, observed)?;
         let trigger = entry.trigger.clone();
         let action = decide(&observed.state);
         if action != Action::Nothing {
             tracing::info!(issue = %key, ?action, "decided");
         }
+        let seen = || observed.seen.clone().unwrap_or_default();
+        let store = &self.service.store;
         match (action, &observed.work) {
             (Action::Start { agent, bottles }, _) => {
-                let reason = format!("assigned, and labelled for '{agent}'");
-                let text = Some(observed.text.clone());
-                let request = WorkRequest::Start { agent, bottles, text };
-                let note = match observed.turn.as_ref().map(|seen| &seen.turn) {
-                    Some(turn @ (Turn::Wait(words) | Turn::Ask(words))) => hold_note(turn, words),
-                    Some(Turn::Free) | None => WorkNote::because(reason),
-                };
-                let order = Some(self.order_of(observed));
-                let note = WorkNote { trigger, order, ..note };
-                let title = &observed.text.title;
-                let work = store.add_work(key, title, &request, &note).or_general()?;
-                self.keep_order(&work, observed)?;
+                self.add_work(key, observed, agent, bottles, trigger)?;
             }
             (Action::Resume { reason }, Some(work)) => {
-                let request = Some(WorkRequest::Resume { prompt: None });
-                let note =
-                    WorkNote { request, trigger, attempts: Some(0), ..WorkNote::because(reason) };
-                store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
+                let request = match work.slug {
+                    Some(_) => WorkRequest::Resume { prompt: None, seen: seen() },
+                    None => start_again(work, Some(observed)).with_seen(seen()),
+                };
+                queue_work(store, work, request, trigger, reason)?;
             }
             (Action::Wake { cause, head, reason }, Some(work)) => {
-                let request = Some(WorkRequest::Wake { cause, head });
-                let note =
-                    WorkNote { request, trigger, attempts: Some(0), ..WorkNote::because(reason) };
-                store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
+                let request = WorkRequest::Wake { cause, head };
+                queue_work(store, work, request, trigger, reason)?;
             }
             (Action::CallPerson { reason }, Some(work)) => {
                 let note = WorkNote { trigger, ..WorkNote::because(reason) };
@@ -213,8 +216,12 @@ impl Reconciler {
             }
             (Action::ScheduleDestroy { reason }, Some(work)) => {
                 self.schedule_destroy(work, &reason)?;
+                self.changed.insert(key.clone());
             }
-            (Action::CancelDestroy, Some(_)) => store.set_destroy_at(key, None).or_general()?,
+            (Action::CancelDestroy, Some(_)) => {
+                store.set_destroy_at(key, None).or_general()?;
+                self.changed.insert(key.clone());
+            }
             (Action::Withdraw { reason }, Some(work)) => {
                 let note = WorkNote::because(reason);
                 store.step_work(key, work.fence, WorkStep::Destroy, &note).or_general()?;
@@ -226,21 +233,50 @@ impl Reconciler {
         Ok(Reconciled::Done)
     }
 
+    /// Queues an issue that has no work, or lets it wait for its turn.
+    fn add_work(
+        &self,
+        key: &IssueKey,
+        observed: &IssueObservation,
+        agent: String,
+        bottles: Vec<String>,
+        trigger: Option<String>,
+    ) -> Result<(), Failure> {
+        let reason = format!("assigned, and labelled for '{agent}'");
+        let request = WorkRequest::start(agent, bottles, Some(observed.text.clone()));
+        let request = request.with_seen(observed.seen.clone().unwrap_or_default());
+        let note = match observed.turn.as_ref().map(|seen| &seen.turn) {
+            Some(turn @ (Turn::Wait(words) | Turn::Ask(words))) => hold_note(turn, words),
+            Some(Turn::Free) | None => WorkNote::because(reason),
+        };
+        let order = Some(self.order_of(observed));
+        let note = WorkNote { trigger, order, ..note };
+        let title = &observed.text.title;
+        let work = self.service.store.add_work(key, title, &request, &note).or_general()?;
+        self.keep_order(&work, observed)
+    }
+
     /// Stores the commands of members in the inbox, which carries each of them out once.
-    fn store_commands(&self, key: &IssueKey, commands: &[CommentCommand]) -> Result<(), Failure> {
+    fn store_commands(&self, key: &IssueKey, observed: &IssueObservation) -> Result<(), Failure> {
+        let commands = &observed.commands;
         let delivery = |command: &CommentCommand| {
             let (event, body) = command.command.event()?;
-            // An approval is recorded with the account that gave it.
-            let body = if event == "approve" { command.author.as_str() } else { body };
+            let body = match event {
+                // An approval is recorded with the account that gave it.
+                "approve" => command.author.clone(),
+                // What was said before a stop does not resume the work after it.
+                STOP_EVENT => serde_json::json!(observed.seen).to_string(),
+                _ => body.to_owned(),
+            };
             Some(Delivery {
                 seq: 0,
                 source: COMMENT_SOURCE.to_owned(),
-                id: format!("{key} {}", command.mark),
+                id: command.delivery_id(key),
                 event: event.to_owned(),
                 owner: key.owner.clone(),
                 repo: key.repo.clone(),
                 about: About::Issue(key.issue_number),
-                body: body.as_bytes().to_vec(),
+                body: body.into_bytes(),
                 received_at: host::clock::now(),
                 handled_at: None,
             })
@@ -264,7 +300,7 @@ impl Reconciler {
     fn record_command(&self, key: &IssueKey, command: &CommentCommand) -> Result<(), Failure> {
         let Some((action, _)) = command.command.event() else { return Ok(()) };
         let record = UserActionRecord {
-            id: format!("{key} {}", command.mark),
+            id: command.delivery_id(key),
             actor: command.author.clone(),
             action: format!("{action} in a comment"),
             key: key.clone(),
@@ -287,7 +323,8 @@ impl Reconciler {
         let reason = format!("{by} approved the plan");
         record.plan = Some(PlanStage::Approved { by });
         bottle.save(&record)?;
-        let request = Some(WorkRequest::Resume { prompt: Some(APPROVED_PROMPT.to_owned()) });
+        let request = WorkRequest::resume(Some(APPROVED_PROMPT.to_owned()));
+        let request = Some(request.with_seen(work.request.seen()));
         let note = WorkNote { request, attempts: Some(0), ..WorkNote::because(reason) };
         self.service.store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
         Ok(())
@@ -317,19 +354,22 @@ impl Reconciler {
             return Ok(DeliveryProgress::Handled);
         };
         match delivery.event.as_str() {
-            "freeze" => {
-                end_agent(key, find_bottle(&self.service, &work)?.as_ref(), "a user froze it")?;
+            STOP_EVENT => return self.stop_work(&work, delivery),
+            "resume" if self.busy.contains_key(key) || work.state.is_held() => {
+                // The words are for the next run; without words there is nothing to keep.
+                let body = store.delivery_body(delivery.seq).or_general()?;
+                return Ok(match body.trim_ascii().is_empty() {
+                    true => DeliveryProgress::Handled,
+                    false => DeliveryProgress::Postponed,
+                });
             }
-            "resume" if !work.state.is_held() && work.state != WorkState::Destroyed => {
+            "resume" if work.state != WorkState::Destroyed => {
                 let body = store.delivery_body(delivery.seq).or_general()?;
                 let prompt = String::from_utf8_lossy(&body).trim().to_owned();
-                let prompt = Some(prompt).filter(|prompt| !prompt.is_empty());
-                let note = WorkNote {
-                    request: work.slug.is_some().then_some(WorkRequest::Resume { prompt }),
-                    attempts: Some(0),
-                    ..WorkNote::because("a user resumed it")
-                };
-                store.step_work(key, work.fence, WorkStep::Queue, &note).or_general()?;
+                let request = resume_request(&work, Some(prompt).filter(|it| !it.is_empty()));
+                let by = store.actor_of(&delivery.id).or_general()?;
+                let reason = format!("{} resumed it", by.as_deref().unwrap_or("a user"));
+                queue_work(store, &work, request, None, reason)?;
                 store.set_destroy_at(key, None).or_general()?;
             }
             "model" if self.busy.contains_key(key) => return Ok(DeliveryProgress::Postponed),
@@ -347,7 +387,7 @@ impl Reconciler {
                 self.approve_plan(key, &work, by)?;
             }
             "destroy" if self.busy.contains_key(key) => {
-                end_agent(key, find_bottle(&self.service, &work)?.as_ref(), "a user destroys it")?;
+                self.cancel_work(key, "a user destroys it");
                 return Ok(DeliveryProgress::Postponed);
             }
             "destroy" => {
@@ -359,6 +399,61 @@ impl Reconciler {
         }
         Ok(DeliveryProgress::Handled)
     }
+}
+
+/// Returns whether a delivery is the action of a user, and not a webhook.
+pub(super) fn is_of_user(delivery: &Delivery) -> bool {
+    [PAGE_SOURCE, COMMENT_SOURCE].contains(&delivery.source.as_str())
+}
+
+/// Request of a user who resumes work. Without words the last request is repeated, as far as it still makes sense.
+fn resume_request(work: &WorkItem, words: Option<String>) -> WorkRequest {
+    let seen = work.request.seen();
+    let resume = |prompt: String| WorkRequest::Resume { prompt: Some(prompt), seen };
+    match (&work.slug, words, &work.request) {
+        (None, _, _) => start_again(work, None),
+        (Some(_), Some(words), _) => resume(words),
+        (
+            Some(_),
+            None,
+            WorkRequest::Start { .. } | WorkRequest::Resume { prompt: Some(_), .. },
+        ) => work.request.clone(),
+        (Some(_), None, WorkRequest::Resume { prompt: None, .. } | WorkRequest::Wake { .. }) => {
+            resume(RETRY_PROMPT.to_owned())
+        }
+    }
+}
+
+/// Request of an issue that a member starts again before it had a bottle, with the labels that it has now: they may be what
+/// was wrong. It does not wait for its turn any more.
+fn start_again(work: &WorkItem, observed: Option<&IssueObservation>) -> WorkRequest {
+    let labels = observed.map(|observed| &observed.state).filter(|it| !it.agents.is_empty());
+    match work.request.clone() {
+        WorkRequest::Start { agent, bottles, text, seen, .. } => {
+            let (agent, bottles) = match labels {
+                Some(state) => (state.agents[0].clone(), state.bottles.clone()),
+                None => (agent, bottles),
+            };
+            WorkRequest::Start { agent, bottles, text, seen, skips_order: true }
+        }
+        other @ (WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) => other,
+    }
+}
+
+fn queue_work(
+    store: &SqliteForgeStateStore,
+    work: &WorkItem,
+    request: WorkRequest,
+    trigger: Option<String>,
+    reason: String,
+) -> Result<(), Failure> {
+    let note = WorkNote {
+        request: Some(request),
+        trigger,
+        attempts: Some(0),
+        ..WorkNote::because(reason)
+    };
+    store.step_work(&work.key, work.fence, WorkStep::Queue, &note).or_general().map(drop)
 }
 
 fn end_agent(

@@ -7,6 +7,7 @@
 //! - `order` whether it is the turn of one of them
 //! - `act` carries that out, and the actions of users
 //! - `claim` gives free slots to issues, in the order of the queue and within the budgets
+//! - `stop` stops it when a person asks for that
 //! - `worker` runs or removes one bottle
 //! - `record` writes down how a worker ended
 //! - `status` says on each issue how far its work is
@@ -18,6 +19,7 @@ mod order;
 mod queue;
 mod record;
 mod status;
+mod stop;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +28,7 @@ use std::time::Duration;
 
 use host::signal::Cancel;
 use jiff::civil::Date;
-use orchestrator_db::{
-    BottleState, ForgeStateStore, IssueKey, WorkItem, WorkNote, WorkState, WorkStep,
-};
+use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkNote, WorkState, WorkStep};
 use shell::Ui;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -36,6 +36,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use self::observe::{IssueObservation, observe_issue};
 use self::queue::WorkQueue;
 use self::status::StatusBoard;
+use self::stop::{BusyWork, StopRequest};
 use self::worker::{Job, JobResult};
 use super::repos::agent_labels;
 use super::{Service, dispatch, notify};
@@ -60,12 +61,17 @@ pub(crate) struct Reconciler {
     found: mpsc::UnboundedReceiver<IssueKey>,
     found_sender: mpsc::UnboundedSender<IssueKey>,
     /// Items that a worker holds.
-    busy: BTreeMap<IssueKey, WorkItem>,
+    busy: BTreeMap<IssueKey, BusyWork>,
+    /// Stops of issues that a worker holds, until their runs have ended.
+    stops: BTreeMap<IssueKey, StopRequest>,
+    /// Issues whose status comment changes without a step of their work.
+    changed: BTreeSet<IssueKey>,
     results: mpsc::UnboundedReceiver<JobResult>,
     result_sender: mpsc::UnboundedSender<JobResult>,
     unrecorded: Vec<JobResult>,
-    /// Newest commits whose checks have all passed, by issue: a sweep does not read them again.
-    green: BTreeMap<IssueKey, String>,
+    /// Newest commits whose checks have all passed, by issue, with the looks at the issue since then: not every sweep reads
+    /// them again.
+    green: BTreeMap<IssueKey, (String, u32)>,
     /// True if a budget may have room that it had not.
     budget_changed: bool,
     /// Day of the last claims.
@@ -84,6 +90,8 @@ impl Reconciler {
             found,
             found_sender,
             busy: BTreeMap::new(),
+            stops: BTreeMap::new(),
+            changed: BTreeSet::new(),
             results,
             result_sender,
             unrecorded: Vec::new(),
@@ -131,7 +139,10 @@ impl Reconciler {
                     board.finish(written);
                     Ok(())
                 }
-                _ = tick.tick() => self.maintain().and_then(|()| board.update(&self.service)),
+                _ = tick.tick() => {
+                    board.add(std::mem::take(&mut self.changed));
+                    self.maintain().and_then(|()| board.update(&self.service))
+                }
             };
             let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
             let service = &self.service;
@@ -166,6 +177,7 @@ impl Reconciler {
 
     /// Continues the work of an earlier process. The lock on the home proves that it is gone, so its claims are free.
     fn take_over(&mut self) -> Result<(), Failure> {
+        self.read_stops()?;
         let lease = self.lease();
         for work in self.service.store.take_over_work(&self.holder, lease).or_general()? {
             tracing::info!(issue = %work.key, state = %work.state, "taken over");
@@ -186,9 +198,13 @@ impl Reconciler {
     }
 
     fn start_job(&mut self, job: Job) {
-        let work = job.work();
-        self.busy.insert(work.key.clone(), work.clone());
-        worker::start(&self.service, job, self.result_sender.clone());
+        let (work, cancel) = (job.work().clone(), Cancel::new());
+        let key = work.key.clone();
+        self.busy.insert(key.clone(), BusyWork { work, cancel: cancel.clone() });
+        if let Some(stop) = self.stops.get(&key) {
+            self.cancel_work(&key, stop.reason());
+        }
+        worker::start(&self.service, job, cancel, self.result_sender.clone());
     }
 
     /// Retries failed records, marks claimed items whose bottle exists as running, restarts items that this reconciler
@@ -198,7 +214,8 @@ impl Reconciler {
             self.record_outcome(result)?;
         }
         let store = &self.service.store;
-        for work in self.busy.values_mut().filter(|work| work.state == WorkState::Claimed) {
+        let works = self.busy.values_mut().map(|busy| &mut busy.work);
+        for work in works.filter(|work| work.state == WorkState::Claimed) {
             let known = store.get(&work.key).or_general()?;
             if let Some(known) = known.filter(|known| known.status == BottleState::Running) {
                 let note = WorkNote {

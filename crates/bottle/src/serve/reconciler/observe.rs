@@ -1,11 +1,14 @@
 //! Observation of one issue: the facts of the forge, the database and the bottle, gathered once and handed on.
 
+use std::collections::BTreeSet;
+
 use forge::{CheckState, Forge, ForgeError, Issue, PullRequest, Thread, ThreadState};
 use jiff::SignedDuration;
 use model::escape::escape_line;
 use model::id::Sha;
 use orchestrator_db::{
-    BottleState, ForgeStateStore, IssueKey, IssueText, WakeCause, WorkItem, WorkState,
+    BottleState, ForgeStateStore, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest,
+    WorkState,
 };
 
 use super::order::{TurnSeen, observe_turn};
@@ -15,14 +18,14 @@ use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, PlanStage, Record};
 use crate::flow::thread::{
-    AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
-    thumbs_of_members,
+    Assignment, AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
+    read_conversation, thumbs_of_members,
 };
-use crate::rules::command::{CommentCommand, MemberCommand};
+use crate::rules::command::{CommandFacts, CommentCommand, MemberCommand};
 use crate::rules::decide::{IssueState, PullState, WakeFacts, WorkFacts};
 use crate::rules::status_text::STATUS_MARK;
 use crate::rules::target::{Labels, parse_labels};
-use crate::serve::Service;
+use crate::serve::{COMMENT_SOURCE, Service};
 
 pub(super) struct IssueObservation {
     pub(super) state: IssueState,
@@ -32,6 +35,8 @@ pub(super) struct IssueObservation {
     pub(super) bottle: Option<(Bottle, Record)>,
     /// Commands of members that change something.
     pub(super) commands: Vec<CommentCommand>,
+    /// Marks of everything that was said; `None` if it was not read.
+    pub(super) seen: Option<BTreeSet<String>>,
     pub(super) checks: ChecksSeen,
     pub(super) labels: Vec<String>,
     /// Its turn, if it is for an agent and has no bottle.
@@ -84,18 +89,20 @@ pub(super) async fn observe_issue(
             observe_checks(service, &access, record).await
         }
         (Some(record), Some(work), _) => {
-            let history = AssignmentHistory::of(record, delivered);
+            // What a request that came to nothing had taken into account asks for no further one.
+            let seen = record.seen_comments.union(&work.request.seen()).cloned().collect();
+            let history = AssignmentHistory::with_seen(record, &seen, delivered);
             observe_bottle(service, &access, work, record, history).await
         }
         _ => observe_waiting(service, &access, work.as_ref()).await,
     };
-    let Observed { mut state, text, commands, mut checks, labels, turn } =
+    let Observed { mut state, text, commands, seen, mut checks, labels, turn } =
         found(observed)?.unwrap_or_default();
     state.work = facts;
     if work.as_ref().is_none_or(|work| work.state != WorkState::Frozen) {
         checks = ChecksSeen::NotRead;
     }
-    Ok(IssueObservation { state, text, work, bottle, commands, checks, labels, turn })
+    Ok(IssueObservation { state, text, work, bottle, commands, seen, checks, labels, turn })
 }
 
 /// Part of an observation that comes from the forge.
@@ -104,6 +111,7 @@ struct Observed {
     state: IssueState,
     text: IssueText,
     commands: Vec<CommentCommand>,
+    seen: Option<BTreeSet<String>>,
     checks: ChecksSeen,
     labels: Vec<String>,
     turn: Option<TurnSeen>,
@@ -190,16 +198,8 @@ async fn observe_bottle(
     if members.has_lost_any(&forge, org, &read.acting_authors(), begun).await? {
         read = read_assignment(access, history).await?;
     }
-    let mut commands = Vec::new();
-    for command in read.commands.iter().cloned() {
-        let is_void = command.command == MemberCommand::Approve && !is_proposed(record);
-        match command.command.event() {
-            Some(_) if !is_void => commands.push(command),
-            Some(_) | None => {
-                answer_command(service, access, &forge, work, &read.own_texts, &command).await?;
-            }
-        }
-    }
+    let mut commands =
+        sort_commands(service, access, &forge, work, is_proposed(record), &read).await?;
     let mut approvals = 0;
     if let (Some(PlanStage::Proposed { comment }), false) = (&record.plan, work.state.is_held()) {
         approvals = read.approvals.len();
@@ -224,13 +224,33 @@ async fn observe_bottle(
         work: None,
         wake,
     };
-    let labels = read.issue.labels;
-    Ok(Observed { state, text: read.text, commands, checks, labels, turn: None })
+    let (labels, seen) = (read.issue.labels, Some(read.seen_comments));
+    Ok(Observed { state, text: read.text, commands, seen, checks, labels, turn: None })
 }
 
 /// True if the bottle's plan waits for an approval.
 fn is_proposed(record: &Record) -> bool {
     matches!(record.plan, Some(PlanStage::Proposed { .. }))
+}
+
+/// Answers the commands that need an answer, and returns those that change something.
+async fn sort_commands(
+    service: &Service,
+    access: &ForgeAccess,
+    forge: &Forge,
+    work: &WorkItem,
+    awaits_approval: bool,
+    read: &Assignment,
+) -> Result<Vec<CommentCommand>, Failure> {
+    let mut commands = Vec::new();
+    for command in &read.commands {
+        answer_command(service, access, forge, work, awaits_approval, read, command).await?;
+        let is_void = command.command == MemberCommand::Approve && !awaits_approval;
+        if command.command.event().is_some() && !is_void {
+            commands.push(command.clone());
+        }
+    }
+    Ok(commands)
 }
 
 /// Answers a command, once: the mark of an answer that is there already is found. An issue has one observation at a time.
@@ -239,54 +259,49 @@ async fn answer_command(
     access: &ForgeAccess,
     forge: &Forge,
     work: &WorkItem,
-    own_texts: &[String],
+    awaits_approval: bool,
+    read: &Assignment,
     command: &CommentCommand,
 ) -> Result<(), Failure> {
     let mark = command.answer_mark();
-    if own_texts.iter().any(|text| text.starts_with(&mark)) {
+    if read.own_texts.iter().any(|text| text.starts_with(&mark)) {
         return Ok(());
     }
     let status = render_work(service, work, access)?;
-    let status = status.strip_prefix(STATUS_MARK).unwrap_or(&status);
-    if let Some(text) = command.answer(status) {
+    let stored = command.delivery_id(&work.key);
+    let facts = CommandFacts {
+        state: work.state,
+        has_bottle: find_bottle(service, work)?.is_some(),
+        awaits_approval,
+        is_stored: service.store.has_delivery(COMMENT_SOURCE, &stored).or_general()?,
+        status: status.strip_prefix(STATUS_MARK).unwrap_or(&status),
+    };
+    if let Some(text) = command.answer(facts) {
         tracing::info!(issue = %work.key, by = command.author, "answering a command");
         forge.post_comment(Thread::Issue(work.key.issue_number), &text).await.or_general()?;
     }
     Ok(())
 }
 
-/// Observes an issue without a bottle: its comments do not matter, and most issues never get one. A new one must have been
-/// given to its agent by a member.
+/// Observes an issue without a bottle. A new one must have been given to its agent by a member; of one with work, its
+/// commands are carried out, and comments resume what failed.
 async fn observe_waiting(
     service: &Service,
     access: &ForgeAccess,
     work: Option<&WorkItem>,
 ) -> Result<Observed, Failure> {
-    let is_new = work.is_none();
     let begun = host::clock::monotonic();
     let forge = access.open().await?;
     let issue = forge.read_issue(access.env.issue).await.or_general()?;
     let labels = parse_labels(&issue.labels);
     let is_open = issue.state == ThreadState::Open;
     let mut has_member = assigned_to_member(access, &forge, &issue, &labels).await?;
-    if is_new && has_member && is_open {
-        let (members, org) = (&access.members, &access.env.org);
-        let assignees: Vec<&str> = issue.assignees.iter().map(String::as_str).collect();
-        members.has_lost_any(&forge, org, &assignees, begun).await?;
-        has_member = assigned_to_member(access, &forge, &issue, &labels).await?;
-    }
-    if is_new
-        && has_member
-        && is_open
-        && let Some(actor) = given_by_outsider(access, &forge, &issue).await?
-    {
-        let org = &access.env.org;
-        let why = "not started: labelled and assigned by an account that is not a member";
-        tracing::warn!(issue = issue.number, actor, org, why);
-        has_member = false;
+    if work.is_none() && has_member && is_open {
+        has_member = is_given_by_member(access, &forge, &issue, &labels, begun).await?;
     }
     let waits = work.is_none_or(|work| !work.state.is_held() && work.slug.is_none());
-    let turn = match is_open && has_member && waits && !labels.agents.is_empty() {
+    let is_wanted = is_open && has_member && !labels.agents.is_empty();
+    let turn = match is_wanted && waits && !work.is_some_and(skips_order) {
         true => Some(observe_turn(service, access, &forge, &issue, work).await?),
         false => None,
     };
@@ -297,8 +312,86 @@ async fn observe_waiting(
         has_member,
         ..IssueState::default()
     };
-    let text = IssueText { title: issue.title, body: issue.body };
-    Ok(Observed { state, text, labels: issue.labels, turn, ..Observed::default() })
+    let text = IssueText { title: issue.title.clone(), body: issue.body.clone() };
+    let labels = issue.labels.clone();
+    let observed = Observed { state, text, labels, turn, ..Observed::default() };
+    if !is_wanted || work.is_some_and(|work| work.state == WorkState::Destroyed) {
+        return Ok(observed);
+    }
+    observe_words(service, access, issue, work, observed).await
+}
+
+/// Reads what people wrote on an issue without a bottle: a command is answered or carried out, and a comment counts if the
+/// last request did not take it into account.
+async fn observe_words(
+    service: &Service,
+    access: &ForgeAccess,
+    issue: Issue,
+    work: Option<&WorkItem>,
+    observed: Observed,
+) -> Result<Observed, Failure> {
+    let begun = host::clock::monotonic();
+    let forge = access.open().await?;
+    let (seen, text) = match work.map(|work| &work.request) {
+        Some(WorkRequest::Start { seen, text, .. }) => (seen.clone(), text.clone()),
+        Some(WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) | None => Default::default(),
+    };
+    let delivered = match work {
+        Some(work) => delivered_texts(&service.store, &work.key)?,
+        None => Vec::new(),
+    };
+    let history =
+        AssignmentHistory { pull: None, seen: Some(&seen), text: text.as_ref(), delivered };
+    let mut read = read_conversation(access, &forge, issue.clone(), None, history.clone()).await?;
+    let Some(work) = work else {
+        return Ok(Observed { seen: Some(read.seen_comments), ..observed });
+    };
+    let (members, org) = (&access.members, &access.env.org);
+    if members.has_lost_any(&forge, org, &read.acting_authors(), begun).await? {
+        read = read_conversation(access, &forge, issue, None, history).await?;
+    }
+    let commands = sort_commands(service, access, &forge, work, false, &read).await?;
+    // An edit of the text of an issue that waits for others changes its turn, and does not end it.
+    let is_ordered = work.waits_for == Some(WorkHold::Issues);
+    let mut state = observed.state;
+    state.new_comments = match is_ordered {
+        true => read.thread.iter().skip(1).filter(|message| message.is_new).count(),
+        false => read.new_comments(),
+    };
+    if work.state == WorkState::NeedsAttention {
+        // It starts again with the labels that it has now.
+        let is_retry = |it: &&CommentCommand| {
+            matches!(it.command, MemberCommand::Retry | MemberCommand::Resume { .. })
+        };
+        state.new_comments += commands.iter().filter(is_retry).count();
+    }
+    Ok(Observed { state, commands, seen: Some(read.seen_comments), ..observed })
+}
+
+/// True if a member wants the work although the issues that it comes after are open.
+fn skips_order(work: &WorkItem) -> bool {
+    matches!(work.request, WorkRequest::Start { skips_order: true, .. })
+}
+
+/// Returns whether a member gave a new issue to its agent. A member may have been removed since the answer that is
+/// remembered.
+async fn is_given_by_member(
+    access: &ForgeAccess,
+    forge: &Forge,
+    issue: &Issue,
+    labels: &Labels,
+    begun: std::time::Instant,
+) -> Result<bool, Failure> {
+    let (members, org) = (&access.members, &access.env.org);
+    let assignees: Vec<&str> = issue.assignees.iter().map(String::as_str).collect();
+    members.has_lost_any(forge, org, &assignees, begun).await?;
+    if !assigned_to_member(access, forge, issue, labels).await? {
+        return Ok(false);
+    }
+    let Some(actor) = given_by_outsider(access, forge, issue).await? else { return Ok(true) };
+    let why = "not started: labelled and assigned by an account that is not a member";
+    tracing::warn!(issue = issue.number, actor, org, why);
+    Ok(false)
 }
 
 /// Returns whether an issue for an agent is assigned to a member; without a label for an agent it does not matter.
@@ -343,7 +436,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
-    use orchestrator_db::{ForgeState, SqliteForgeStateStore, WorkNote, WorkRequest};
+    use orchestrator_db::{ForgeState, SqliteForgeStateStore, WorkNote};
     use tokio::sync::Notify;
 
     use super::*;
@@ -378,8 +471,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let service = service(folder.path());
         let key = service.repos().find("acme", "widget").expect("it is served").issue(3);
-        let request =
-            WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new(), text: None };
+        let request = WorkRequest::start("worker", Vec::new(), None);
         let note = WorkNote::because("labelled");
         let work = service.store.add_work(&key, "Sort", &request, &note).expect("queued");
         let bottle = Bottle::create(&service.home, "worker-issue-3").expect("a folder");

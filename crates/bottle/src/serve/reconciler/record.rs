@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forge::ForgeError;
 use jiff::Timestamp;
-use orchestrator_db::{DbError, WorkHold, WorkItem, WorkNote, WorkRequest, WorkStep};
+use orchestrator_db::{DbError, WorkHold, WorkItem, WorkNote, WorkStep};
 
 use super::worker::{JobOutcome, JobResult};
 use super::{Reconciler, pause_after};
@@ -32,11 +32,14 @@ impl Reconciler {
 
     fn write_outcome(&mut self, result: &JobResult) -> Result<(), Failure> {
         let JobResult { key, fence, slug, outcome } = result;
-        let Some(work) = self.busy.get(key) else { return Ok(()) };
+        let Some(work) = self.busy.get(key).map(|busy| &busy.work) else { return Ok(()) };
         if matches!(outcome, JobOutcome::NotDestroyed(_)) {
             self.service.store.set_destroy_at(key, None).or_general()?;
         }
-        let (step, note) = step_after(work, slug.as_ref(), outcome);
+        let (step, note) = match self.step_after_stop(work, outcome) {
+            Some((step, note)) => (step, WorkNote { slug: slug.clone(), ..note }),
+            None => step_after(work, slug.as_ref(), outcome),
+        };
         match self.service.store.step_work(key, *fence, step, &note) {
             Ok(state) => {
                 tracing::info!(issue = %key, %state, reason = note.reason, "job ended");
@@ -54,24 +57,24 @@ impl Reconciler {
     }
 }
 
-/// The step after a job, and what changes with it.
+/// The step after a job, and what changes with it. The request stays: what is tried again is the same work with the same
+/// prompt.
 fn step_after(
     work: &WorkItem,
     slug: Option<&String>,
     outcome: &JobOutcome,
 ) -> (WorkStep, WorkNote) {
     let note = |reason: &str| WorkNote { slug: slug.cloned(), ..WorkNote::because(reason) };
-    let request = slug.map(|_| WorkRequest::Resume { prompt: None });
     match outcome {
         JobOutcome::Closed(AfterRun::Freeze { reason }) => {
             (WorkStep::Freeze, WorkNote { attempts: Some(0), ..note(reason) })
         }
         JobOutcome::Unneeded(reason) => (WorkStep::Freeze, note(reason)),
         JobOutcome::Closed(AfterRun::Wait { until, reason }) => {
-            (WorkStep::Wait, WorkNote { not_before: Some(*until), request, ..note(reason) })
+            (WorkStep::Wait, WorkNote { not_before: Some(*until), ..note(reason) })
         }
         JobOutcome::Closed(AfterRun::Retry { reason }) if work.attempts < MACHINE_TRIES => {
-            (WorkStep::Wait, WorkNote { request, ..retry_later(work, note(reason)) })
+            (WorkStep::Wait, retry_later(work, note(reason)))
         }
         JobOutcome::Closed(AfterRun::Retry { reason } | AfterRun::CallPerson { reason }) => {
             (WorkStep::CallPerson, note(reason))
@@ -100,6 +103,7 @@ fn step_after(
                 ..note(&reason.text)
             },
         ),
+        JobOutcome::Stopped => (WorkStep::CallPerson, note("it was stopped")),
         JobOutcome::Destroyed => (WorkStep::Destroy, note("its bottle is removed")),
         JobOutcome::NotDestroyed(failure) => {
             (WorkStep::CallPerson, note(&format!("its bottle was kept: {failure}")))
@@ -123,7 +127,7 @@ mod tests {
     use host::chain::ChainFileError;
     use host::lock::LockError;
     use model::exit::BottleExit;
-    use orchestrator_db::{IssueKey, WorkState};
+    use orchestrator_db::{IssueKey, WorkRequest, WorkState};
     use run_store::StoreError;
 
     use super::*;
@@ -134,11 +138,7 @@ mod tests {
         WorkItem {
             key: IssueKey { owner: "acme".to_owned(), repo: "widget".to_owned(), issue_number: 3 },
             state: WorkState::Running,
-            request: WorkRequest::Start {
-                agent: "worker".to_owned(),
-                bottles: Vec::new(),
-                text: None,
-            },
+            request: WorkRequest::start("worker", Vec::new(), None),
             trigger: None,
             title: String::new(),
             slug: None,
@@ -175,7 +175,7 @@ mod tests {
         let retry = || JobOutcome::Closed(AfterRun::Retry { reason: "the shim died".to_owned() });
         let (first, note) = step(0, &retry());
         assert_eq!((first, note.attempts), (WorkStep::Wait, Some(1)));
-        assert_eq!(note.request, Some(WorkRequest::Resume { prompt: None }));
+        assert_eq!(note.request, None, "the prompt is the same");
         assert!(note.not_before.is_some_and(|at| at > host::clock::now()));
         assert_eq!(step(MACHINE_TRIES, &retry()).0, WorkStep::CallPerson);
     }

@@ -2,7 +2,7 @@
 //! database, so what a crash kept from being written is written after it; a comment whose number was lost is found again by
 //! its mark.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +48,11 @@ impl StatusBoard {
         let works = service.store.works().or_general()?;
         let due = works.into_iter().map(|work| (work.key, Instant::now())).collect();
         Ok(Self { seq, due, writing: Vec::new(), tasks: JoinSet::new() })
+    }
+
+    /// Adds issues whose comment may be out of date although nothing happened to their work.
+    pub(super) fn add(&mut self, keys: BTreeSet<IssueKey>) {
+        self.due.extend(keys.into_iter().map(|key| (key, Instant::now())));
     }
 
     /// Reads the new events, and starts to write the comments that are due.
@@ -180,7 +185,7 @@ pub(super) fn render_work(
         ) => String::new(),
     };
     let (question, log) = match (&bottle, work.state) {
-        (Some(bottle), WorkState::NeedsAttention) => last_words(bottle),
+        (Some(bottle), WorkState::NeedsAttention) => last_words(bottle, &work.reason),
         _ => (None, String::new()),
     };
     let redactor = Redactor::new([access.token.clone()]);
@@ -196,17 +201,16 @@ pub(super) fn render_work(
         reason: &reason,
         agent: &agent,
         not_before: work.not_before,
+        destroy_at: work.destroy_at,
         question: question.as_deref(),
         log: &log,
         page: page.as_deref(),
     }))
 }
 
-/// The agent's question, and the last lines of its log. What cannot be read is left out.
-fn last_words((bottle, record): &(Bottle, Record)) -> (Option<String>, String) {
+/// The agent's question, if a person was called for it, and the last lines of its log. What cannot be read is left out.
+fn last_words((bottle, record): &(Bottle, Record), reason: &str) -> (Option<String>, String) {
     let Ok(Some(dir)) = bottle.last_run(record) else { return (None, String::new()) };
     let Ok(meta) = load_run(&dir) else { return (None, String::new()) };
-    let asks = |done: &sidecar::DoneEvent| done.status == sidecar::DoneStatus::Blocked;
-    let question = meta.done.as_ref().filter(|done| asks(done)).map(|done| done.summary.clone());
-    (question, log_tail(&dir, &meta.manifest.provider))
+    (meta.question_for(reason), log_tail(&dir, &meta.manifest.provider))
 }

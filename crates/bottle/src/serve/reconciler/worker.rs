@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::agent_result::AgentClaim;
-use host::signal::Cancel;
+use host::signal::{Cancel, CancelReason};
 use jiff::Timestamp;
 use model::exit::BottleExit;
 use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
@@ -30,6 +30,7 @@ use crate::flow::spending::{RunBudget, settle_issue};
 use crate::flow::wake::{WakePrompt, wake_prompt};
 use crate::rules::budget::BudgetReason;
 use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
+use crate::rules::judge::Verdict;
 use crate::serve::Service;
 use crate::serve::repos::Repo;
 
@@ -67,6 +68,8 @@ pub(super) enum JobOutcome {
     Closed(AfterRun),
     /// Nothing had to be done, for this reason.
     Unneeded(String),
+    /// A person stopped it before anything ran.
+    Stopped,
     Failed(Failure),
     /// A budget has no room for a further run of this claim.
     OverBudget(BudgetReason),
@@ -75,7 +78,12 @@ pub(super) enum JobOutcome {
 }
 
 /// Starts a worker, which sends its result when it ends.
-pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSender<JobResult>) {
+pub(super) fn start(
+    service: &Arc<Service>,
+    job: Job,
+    cancel: Cancel,
+    results: mpsc::UnboundedSender<JobResult>,
+) {
     let (service, unstarted) = (Arc::clone(service), results.clone());
     let WorkItem { key, fence, slug, .. } = job.work().clone();
     let worker = thread::Builder::new().stack_size(COMMAND_STACK_BYTES);
@@ -87,8 +95,9 @@ pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSe
         let _inside = span.entered();
         // A panic must not leave the issue claimed for ever.
         let (begun, is_run) = (host::clock::monotonic(), matches!(job, Job::Run(_)));
-        let done =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&service, job)));
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            perform(&service, job, &cancel)
+        }));
         let (slug, outcome) = done.unwrap_or_else(|_| {
             let failure = Failure::new(BottleExit::Internal, "a worker panicked");
             (work.slug.clone(), JobOutcome::Failed(failure))
@@ -107,11 +116,11 @@ pub(super) fn start(service: &Arc<Service>, job: Job, results: mpsc::UnboundedSe
 }
 
 /// Performs a job; the bottle's name goes with its outcome.
-fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
+fn perform(service: &Service, job: Job, cancel: &Cancel) -> (Option<String>, JobOutcome) {
     match job {
         Job::Run(work) => {
             let budget = Arc::new(RunBudget::new(service.settings().budget.clone()));
-            let ran = run(service, &work, &budget);
+            let ran = run(service, &work, &budget, cancel);
             if let Err(failure) = settle_issue(&service.home, &service.store, &work.key) {
                 tracing::warn!(%failure, "what was spent is settled later");
             }
@@ -129,7 +138,10 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
             };
             let ended = match ran {
                 Ok(RunEnd::Unneeded(reason)) => Ok(JobOutcome::Unneeded(reason)),
-                Ok(RunEnd::Ran) => bottle.and_then(judge_last_run).map(JobOutcome::Closed),
+                Ok(RunEnd::Stopped) => Ok(JobOutcome::Stopped),
+                Ok(RunEnd::Ran) => {
+                    bottle.and_then(|it| judge_last_run(it, cancel)).map(JobOutcome::Closed)
+                }
                 Err(failure) => match budget.refused() {
                     Some(reason) => Ok(JobOutcome::OverBudget(reason)),
                     None => Err(failure),
@@ -148,19 +160,25 @@ fn perform(service: &Service, job: Job) -> (Option<String>, JobOutcome) {
 enum RunEnd {
     Ran,
     Unneeded(String),
+    Stopped,
 }
 
-fn run(service: &Service, work: &WorkItem, budget: &Arc<RunBudget>) -> Result<RunEnd, Failure> {
+/// Runs the bottle of an item. Only a person cancels it: when this process ends, the box continues and is found at the next
+/// start.
+fn run(
+    service: &Service,
+    work: &WorkItem,
+    budget: &Arc<RunBudget>,
+    cancel: &Cancel,
+) -> Result<RunEnd, Failure> {
     let repos = service.repos();
     let repo = repos.of(&work.key)?;
     let found = find_or_clean_up(service, work)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
-    // Never cancelled: when this process ends, the box continues and is found at the next start.
-    let cancel = Cancel::new();
     let (home, transient) = (&service.home, TransientFailure::Wait);
     let settings = service.settings();
     let public_url = settings.public_url.as_deref();
-    let context = RunContext { ui: &ui, home, cancel: &cancel, transient, public_url };
+    let context = RunContext { ui: &ui, home, cancel, transient, public_url };
     let pull = found.as_ref().and_then(|(_, record)| record.pull);
     // Connections belong to the runtime of this thread, so the access is not the reconciler's.
     let access = repo.access(work.key.issue_number, pull);
@@ -172,37 +190,53 @@ fn run(service: &Service, work: &WorkItem, budget: &Arc<RunBudget>) -> Result<Ru
                     let (backend, claim, budget) = (request.backend, request.claim, request.budget);
                     let next = NextRun { backend, claim, at_terminal: false, budget };
                     open::repair(context, bottle.slug().as_str(), next, Some(access), 0).await?;
+                } else if context.stop_words().is_some() {
+                    return Ok(RunEnd::Stopped);
                 } else {
-                    let request = match &work.request {
-                        WorkRequest::Start { .. } => {
-                            prompt_request(service, work, START_PROMPT, budget)
+                    let found = (&bottle, &record);
+                    match request_of(service, context, work, found, &access, budget).await? {
+                        Ok(request) => {
+                            let slug = bottle.slug().as_str();
+                            open::resume(context, slug, request, Some(access)).await?;
                         }
-                        WorkRequest::Resume { prompt } => {
-                            let prompt = prompt.as_deref().unwrap_or(RESUME_PROMPT);
-                            prompt_request(service, work, prompt, budget)
-                        }
-                        WorkRequest::Wake { cause, head } => {
-                            let woken =
-                                wake_prompt(context, &bottle, &record, &access, *cause).await?;
-                            let prompt = match woken {
-                                WakePrompt::Run(prompt) => prompt,
-                                WakePrompt::Unneeded(reason) => {
-                                    return Ok(RunEnd::Unneeded(reason));
-                                }
-                            };
-                            let wake = Some((*cause, head.clone()));
-                            PromptRequest { wake, ..prompt_request(service, work, &prompt, budget) }
-                        }
-                    };
-                    open::resume(context, bottle.slug().as_str(), request, Some(access)).await?;
+                        Err(unneeded) => return Ok(RunEnd::Unneeded(unneeded)),
+                    }
                 }
             }
+            None if context.stop_words().is_some() => return Ok(RunEnd::Stopped),
             None => {
                 let request = start_request(service, work, repo, budget).await?;
                 open::start(context, request, Some(access)).await?;
             }
         }
         Ok(RunEnd::Ran)
+    })
+}
+
+/// The next run of a bottle; the inner error is the reason why none is needed.
+async fn request_of(
+    service: &Service,
+    context: RunContext<'_>,
+    work: &WorkItem,
+    (bottle, record): (&Bottle, &Record),
+    access: &ForgeAccess,
+    budget: &Arc<RunBudget>,
+) -> Result<Result<PromptRequest, String>, Failure> {
+    let request = |prompt: &str| prompt_request(service, work, prompt, budget);
+    Ok(match &work.request {
+        WorkRequest::Start { .. } => Ok(request(START_PROMPT)),
+        WorkRequest::Resume { prompt, .. } => {
+            Ok(request(prompt.as_deref().unwrap_or(RESUME_PROMPT)))
+        }
+        WorkRequest::Wake { cause, head } => {
+            match wake_prompt(context, bottle, record, access, *cause).await? {
+                WakePrompt::Run(prompt) => {
+                    let wake = Some((*cause, head.clone()));
+                    Ok(PromptRequest { wake, ..request(&prompt) })
+                }
+                WakePrompt::Unneeded(reason) => Err(reason),
+            }
+        }
     })
 }
 
@@ -243,7 +277,7 @@ async fn start_request(
     budget: &Arc<RunBudget>,
 ) -> Result<StartRequest, Failure> {
     let (agent, bottles, text) = match work.request.clone() {
-        WorkRequest::Start { agent, bottles, text } => (agent, bottles, text),
+        WorkRequest::Start { agent, bottles, text, .. } => (agent, bottles, text),
         WorkRequest::Resume { .. } | WorkRequest::Wake { .. } => {
             return Err(Failure::not_found(
                 "its bottle is removed; take the label off and set it again",
@@ -278,12 +312,19 @@ fn prompt_request(
     }
 }
 
-fn judge_last_run(bottle: Option<(Bottle, Record)>) -> Result<AfterRun, Failure> {
+fn judge_last_run(bottle: Option<(Bottle, Record)>, cancel: &Cancel) -> Result<AfterRun, Failure> {
     let (bottle, record) =
         bottle.ok_or_else(|| Failure::not_found("the bottle disappeared during its run"))?;
     let dir = bottle.last_run(&record)?;
     let dir = dir.ok_or_else(|| Failure::not_found("the bottle has no run"))?;
     let meta = load_run(&dir)?;
+    // A person who stopped it is the whole reason.
+    if let (Some(CancelReason::Asked(words)), Some(Verdict::Unfinished { how })) =
+        (cancel.reason(), &meta.verdict)
+        && *how == *words
+    {
+        return Ok(AfterRun::CallPerson { reason: words.to_string() });
+    }
     Ok(judge_closed_run(&ClosedRun {
         verdict: meta.verdict.as_ref(),
         problem: meta.publication.as_ref().and_then(|sent| sent.problem.as_deref()),

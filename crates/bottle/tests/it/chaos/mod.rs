@@ -19,12 +19,13 @@ fn work() -> String {
     format!("[[step]]\nrun = [\"forge\", \"comment\", \"1\", \"I have begun.\"]\n{COMMIT}{DONE}")
 }
 
-const SELDOM: &str = "sweep_secs = 3600\n";
+pub(crate) const SELDOM: &str = "sweep_secs = 3600\n";
 
 /// A step at which an agent waits until [`open_gate`].
-const GATE: &str = "[[step]]\nrun = \"until [ -e /harness-state/go ]; do sleep 0.05; done\"\n";
+pub(crate) const GATE: &str =
+    "[[step]]\nrun = \"until [ -e /harness-state/go ]; do sleep 0.05; done\"\n";
 
-fn open_gate(serving: &Serving) {
+pub(crate) fn open_gate(serving: &Serving) {
     let bottle = serving.scene.person.bottle(SLUG);
     std::fs::write(bottle.join("harness-state/go"), "").expect("the gate");
 }
@@ -170,14 +171,14 @@ fn row_2_killed_at_random_times_under_load() {
 }
 
 /// The process ids of the shims of a bottle's newest run.
-fn shim_of(serving: &Serving) -> String {
+pub(crate) fn shim_of(serving: &Serving) -> String {
     let run = serving.scene.person.last_run(SLUG);
     let text = std::fs::read_to_string(run.join("boxes/agent/shim.json")).expect("a shim");
     let record: serde_json::Value = serde_json::from_str(&text).expect("a record");
     record["process"]["pid"].to_string()
 }
 
-fn wait_until_it_works(serving: &Serving) {
+pub(crate) fn wait_until_it_works(serving: &Serving) {
     wait_for("the agent", || serving.scene.log().contains(FIRST_STEP_DONE).then_some(()));
 }
 

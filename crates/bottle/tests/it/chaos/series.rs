@@ -99,7 +99,8 @@ fn slug(issue: u64) -> String {
     format!("worker-issue-{issue}")
 }
 
-/// Answers each new pull request once: with a comment, and that of the last issue with a red check.
+/// Answers each new pull request once: with a comment, that of the first issue with a conflict too, and that of the last one
+/// with a red check.
 fn answer(serving: &Serving, issues: &[u64], answered: &mut [bool]) {
     let Scene { forge, person, .. } = &serving.scene;
     for (at, issue) in issues.iter().enumerate() {
@@ -112,6 +113,10 @@ fn answer(serving: &Serving, issues: &[u64], answered: &mut [bool]) {
             forge.set_branch(&branch, &tip);
             forge.add_check(&tip, "test", "failure", "red\n");
         } else {
+            if at == 0 {
+                // The forge is wrong about it, which the host finds out without an agent.
+                forge.change_pull(pull.number, |pull| pull.has_conflicts = true);
+            }
             forge.add_comment(Room::Pull, pull.number, "alice", "More, please.");
         }
     }

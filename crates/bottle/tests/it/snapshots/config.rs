@@ -201,6 +201,53 @@ fn init_writes_the_agent_and_a_manifest_and_nothing_the_second_time() {
 }
 
 #[test]
+fn an_agent_of_the_configuration_works_by_its_name() {
+    let hermetic = testkit::Hermetic::new();
+    let run =
+        |args: &[&str]| hermetic.run(hermetic.command(env!("CARGO_BIN_EXE_bot-bottle")).args(args));
+    for (key, value) in
+        [("provider", "opencode"), ("model", "qwen3-coder"), ("url", "http://127.0.0.1:11434")]
+    {
+        let set = run(&["config", "set", &format!("agents.local.{key}"), value, "--json"]);
+        let written: serde_json::Value = serde_json::from_str(&set.stdout).expect("a document");
+        assert_eq!((&written["value"], &written["is_changed"]), (&value.into(), &true.into()));
+    }
+    let made = run(&["init", "--yes", "--provider", "local", "--json"]);
+    let event: serde_json::Value = serde_json::from_str(&made.stdout).expect("an event");
+    assert_eq!((&event["event"], &event["agent"]), (&"init".into(), &"local".into()));
+    let path = hermetic.home().join(".bot-bottle/agents/local.toml");
+    let text = std::fs::read_to_string(path).expect("the manifest");
+    assert!(text.contains("provider = \"local\"\n") && !text.contains("\nmodel ="), "{text}");
+    let checked = run(&["agent", "check", "local"]);
+    assert!(checked.stderr.contains("opencode is not installed"), "{}", checked.snapshot());
+    let program = agent::Provider::OpenCode.program().expect("it can be installed");
+    for cpu in
+        [agent::program::Cpu::X64, agent::program::Cpu::X64Baseline, agent::program::Cpu::Arm64]
+    {
+        let folder = std::path::Path::new(program.name).join(program.version);
+        hermetic.install_agent(folder.join(program.entry(cpu)));
+    }
+    let checked = run(&["agent", "check", "local"]);
+    assert_eq!(checked.status, Some(0), "{}", checked.snapshot());
+    let made = run(&["agent", "new", "more", "--json"]);
+    assert!(made.stdout.contains("\"event\":\"made\""), "{}", made.snapshot());
+    let shown = run(&["agent", "show", "more", "--json"]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("a document");
+    assert_eq!((&shown["provider"], &shown["agent"]), (&"opencode".into(), &"local".into()));
+}
+
+#[test]
+fn init_without_an_agent_writes_nothing() {
+    let hermetic = testkit::Hermetic::new();
+    let mut command = hermetic.command(env!("CARGO_BIN_EXE_bot-bottle"));
+    let output = hermetic.run(command.args(["init", "--yes"]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("none is chosen yet"), "{}", output.snapshot());
+    assert!(!hermetic.home().join(".config/bottleworks").exists(), "a guess was written");
+    assert!(!hermetic.home().join(".bot-bottle/agents").exists(), "a manifest was written");
+}
+
+#[test]
 fn an_init_that_cannot_complete_writes_nothing() {
     let hermetic = testkit::Hermetic::new();
     let lines = [

@@ -75,7 +75,7 @@ fn help_of_bot_bottle() {
       125  start or resume failed before the agent had a status of its own
 
     Runs return the agent's own status: 124 out of time, 137 out of memory or space, 143 stopped or
-    frozen.
+    frozen, 130 stopped by Ctrl-C.
     --- stderr
     ");
 }

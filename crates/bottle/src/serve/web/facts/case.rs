@@ -17,6 +17,7 @@ use super::super::rules::link::safe_href;
 use super::run::RunSummary;
 use crate::flow::bottle::{Bottle, BottleState, Record};
 use crate::flow::issue_row::issue_key;
+use crate::rules::closed_run::is_question;
 use crate::rules::forge_env::ForgeEnv;
 
 /// The work on an issue, a bottle, or both.
@@ -229,7 +230,9 @@ fn case_of_work(
         destroy_at: work.destroy_at,
         cost_usd: total_cost(&runs),
         question: match work.state {
-            WorkState::NeedsAttention => runs.last().and_then(|run| run.question.clone()),
+            WorkState::NeedsAttention if is_question(&work.reason) => {
+                runs.last().and_then(|run| run.question.clone())
+            }
             _ => None,
         },
         verdict: last_verdict(&runs),

@@ -121,8 +121,7 @@ impl Stage {
 
     fn queue(&self, issue: u64, title: &str) -> IssueKey {
         let key = key(issue);
-        let request =
-            WorkRequest::Start { agent: "worker".to_owned(), bottles: Vec::new(), text: None };
+        let request = WorkRequest::start("worker", Vec::new(), None);
         let note = WorkNote::because("assigned to bot1");
         self.service.store.add_work(&key, title, &request, &note).expect("queued");
         key
