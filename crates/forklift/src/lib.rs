@@ -25,6 +25,7 @@ use crate::commands::{
     withdraw,
 };
 use crate::exit::{Failure, Outcome};
+use crate::flow::attempt::{SyncEnd, recorded};
 
 static PROGRAM: Program = Program {
     name: "forklift",
@@ -118,7 +119,9 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
     let Some(command) = cli.command else {
         let run = RunArgs { directory: cli.directory, ..cli.run };
         return match cli.all.is_empty() {
-            true => run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None),
+            true => recorded(ui, &run, || {
+                run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None).map(SyncEnd::from)
+            }),
             false => all::cmd_run_all(ui, &run, &cli.all),
         };
     };
@@ -147,7 +150,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Train(args) => train::cmd_train(ui, &args, here),
         ForkliftCommand::Trust(args) => trust::cmd_trust(ui, &args, here),
         ForkliftCommand::MergePlan(args) => merge_plan::cmd_merge_plan(ui, &args),
-        ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args),
+        ForkliftCommand::Doctor(args) => doctor::cmd_doctor(ui, &args, here),
         ForkliftCommand::Demo(args) => demo::cmd_demo(ui, args),
         ForkliftCommand::Init(args) => init::cmd_init(ui, &args, here),
         ForkliftCommand::Config(command) => {

@@ -35,7 +35,7 @@ pub(crate) fn cmd_agents(ui: &Ui, command: &AgentsCommand) -> Outcome {
 
 fn list(ui: &Ui) -> Outcome {
     let places = ForkliftDirs::from_env()?;
-    for provider in Provider::ALL {
+    for provider in Provider::all() {
         let Some(program) = provider.program() else { continue };
         let own = install::find(&places.agents, &program).map(|found| found.mount.host);
         let on_path = || install::find_any(&places.agents, &program).map(|found| found.mount.host);
@@ -61,7 +61,7 @@ fn list(ui: &Ui) -> Outcome {
 fn install(ui: &Ui, name: &str) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let program = Provider::parse(name).ok().and_then(Provider::program).ok_or_else(|| {
-        let known = Provider::ALL.into_iter().filter(|it| it.program().is_some());
+        let known = Provider::all().filter(|it| it.program().is_some());
         let known: Vec<&str> = known.map(Provider::name).collect();
         let name = name.escape_debug();
         Failure::usage(format!(

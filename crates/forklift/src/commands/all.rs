@@ -15,10 +15,13 @@ use super::run::{advance_stoppable, begin};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::attempt::{RecordedSync, SyncEnd, SyncPlace};
 use crate::flow::record::ForkRunRecord;
+use crate::flow::show::verdict_words;
 use crate::rules::aggregate_status::aggregate_status;
 use crate::rules::fork_list::parse_fork_list;
 use crate::rules::judge::Verdict;
+use crate::rules::review::review_points;
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -35,9 +38,23 @@ struct Row {
 
 /// Runs on each fork. A failure on one is reported and does not stop the others.
 pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome {
-    let places = ForkliftDirs::from_env()?;
-    let forks = expand(forks)?;
+    let lists: Vec<RecordedSync> = forks
+        .iter()
+        .filter_map(|fork| Some(RecordedSync::begin_list(ui, list_file(fork)?, args)))
+        .collect();
+    let begun = ForkliftDirs::from_env().and_then(|places| Ok((places, expand(forks)?)));
     block_on(async {
+        for list in &lists {
+            let ended = begun.as_ref().map(|_| SyncEnd::from(ForkliftExit::Success));
+            list.end(ui, ended).await;
+        }
+        if let Err(failure) = &begun {
+            for fork in forks.iter().filter(|fork| list_file(fork).is_none()) {
+                let args = RunArgs { directory: Some(fork.clone()), ..args.clone() };
+                RecordedSync::begin(ui, &args, SyncPlace::Listed).end(ui, Err(failure)).await;
+            }
+        }
+        let (places, forks) = begun?;
         let cancel = cancel_on_signals().or_machine()?;
         let mut rows = Vec::new();
         for (number, fork) in forks.iter().enumerate() {
@@ -57,12 +74,16 @@ pub(crate) fn cmd_run_all(ui: &Ui, args: &RunArgs, forks: &[PathBuf]) -> Outcome
     })
 }
 
+/// The file of an argument that names a list.
+fn list_file(fork: &Path) -> Option<&Path> {
+    fork.to_str()?.strip_prefix('@').map(Path::new)
+}
+
 /// The given folders, with those of list files.
 fn expand(forks: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for fork in forks {
-        let text = fork.to_string_lossy();
-        let Some(list) = text.strip_prefix('@').map(Path::new) else {
+        let Some(list) = list_file(fork) else {
             found.push(fork.clone());
             continue;
         };
@@ -86,13 +107,18 @@ async fn run_one(
     cancel: Cancel,
 ) -> Row {
     let args = RunArgs { directory: Some(fork.to_path_buf()), ..args.clone() };
+    let sync = RecordedSync::begin(ui, &args, SyncPlace::Listed);
     let (run, fork_lock) = match begin(ui, &args, places, None, cancel).await {
         Ok(begun) => begun,
-        Err(failure) => return failed(ui, fork, None, &failure),
+        Err(failure) => {
+            sync.end(ui, Err(&failure)).await;
+            return failed(ui, fork, None, &failure);
+        }
     };
     let dir = run.run.dir.clone();
     let outcome = advance_stoppable(run).await;
     drop(fork_lock);
+    sync.end(ui, outcome.as_ref().map(|status| SyncEnd::from(*status))).await;
     match outcome {
         Ok(status) => finished(fork, &dir, status),
         Err(failure) => failed(ui, fork, Some(&dir), &failure),
@@ -104,7 +130,10 @@ fn finished(fork: &Path, dir: &RunDir, status: ForkliftExit) -> Row {
     let verdict = meta.as_ref().and_then(|meta| meta.verdict.clone());
     let sent = meta.as_ref().and_then(|meta| meta.publication.as_ref());
     let problem = sent.and_then(|sent| sent.problem.clone());
-    let words = verdict.as_ref().map_or_else(String::new, Verdict::message);
+    let words = meta.as_ref().zip(verdict.as_ref());
+    let words = words.map_or_else(String::new, |(meta, verdict)| {
+        verdict_words(meta, verdict, &review_points(meta))
+    });
     let (waiting, waiting_pull) = match &verdict {
         Some(Verdict::AwaitingReview { branch, pull, .. }) => (Some(branch), pull.clone()),
         _ => (None, None),

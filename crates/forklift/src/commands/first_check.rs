@@ -16,7 +16,7 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::fork_key;
 use crate::flow::preview::Preview;
-use crate::flow::train::break_search::{BreakFound, BreakSearch, merge_in_memory};
+use crate::flow::train::break_search::{BreakFound, BreakSearch, GREEN_AGAIN, merge_in_memory};
 use crate::flow::train::check_bench::{BenchOptions, CheckBench, words};
 use crate::flow::train::prove::prove_check;
 use crate::rules::fork_file::{ForkRules, TimedCommand};
@@ -175,6 +175,10 @@ impl CheckSearch<'_> {
                 let text = format!(
                     "the check {how} on the fork itself: no commit of upstream is to blame"
                 );
+                return Err(Failure::new(ForkliftExit::NotIntegrated, text));
+            }
+            BreakFound::GreenAgain { how } => {
+                let text = format!("the check {how} when it ran again: {GREEN_AGAIN}");
                 return Err(Failure::new(ForkliftExit::NotIntegrated, text));
             }
         }

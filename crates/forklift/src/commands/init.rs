@@ -58,7 +58,9 @@ pub(crate) fn cmd_init(ui: &Ui, args: &ForkInitArgs, directory: Option<&Path>) -
     let to = (places.agents.as_path(), fork.forge.as_deref());
     let answers = ask_shared::<ForkliftExit>("forklift", &args.shared, asker, to)?;
     block_on(fork.write(ui))?;
-    answers.write::<ForkliftExit>(ui, &places.agents)?;
+    let mut written = answers.write::<ForkliftExit>(ui, &places.agents)?;
+    written["upstream"] = fork.url.clone().into();
+    ui.event("init", &written);
     ui.result("then", "forklift");
     Ok(ForkliftExit::Success)
 }

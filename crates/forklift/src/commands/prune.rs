@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use engine::box_dir::BoxDir;
-use engine::launch::{self, BoxStatus};
+use engine::launch::has_running_box;
 use engine::publish::Publication;
 use host::lock::FileLock;
 use jiff::SignedDuration;
@@ -160,11 +159,17 @@ impl ForkLocks<'_> {
 async fn observe_run(dir: &RunDir, locks: &mut ForkLocks<'_>) -> Result<OldRun, Failure> {
     let run = dir.id().clone();
     let Ok(meta) = ForkRunRecord::load(dir) else {
-        let state = if has_live_box(dir)? { RunState::Alive } else { RunState::Unreadable };
+        let state = if has_running_box(&dir.path().join(BOXES)).or_machine()? {
+            RunState::Alive
+        } else {
+            RunState::Unreadable
+        };
         let age = jiff::SignedDuration::ZERO;
         return Ok(OldRun { run, fork: None, age, state, resumed_from: None });
     };
-    let state = if has_live_box(dir)? || locks.is_busy(&meta.fork.path).await? {
+    let state = if has_running_box(&dir.path().join(BOXES)).or_machine()?
+        || locks.is_busy(&meta.fork.path).await?
+    {
         RunState::Alive
     } else if dir.is_closed() {
         state_of(dir, &meta)
@@ -197,17 +202,6 @@ fn state_of(dir: &RunDir, meta: &ForkRunRecord) -> RunState {
         }
         Some(_) => RunState::Empty,
     }
-}
-
-fn has_live_box(dir: &RunDir) -> Result<bool, Failure> {
-    let Ok(boxes) = std::fs::read_dir(dir.path().join(BOXES)) else { return Ok(false) };
-    for entry in boxes.flatten() {
-        let seen = launch::box_status(&BoxDir::new(entry.path())).or_machine()?;
-        if seen == BoxStatus::Running {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 fn measure<'a>(dirs: &'a [RunDir], fates: &[Fate]) -> Result<Vec<PrunedRun<'a>>, Failure> {

@@ -15,7 +15,9 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::earlier::{StoredRun, published_by};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::find_repo;
-use crate::flow::publish_run::{create_publish_run, is_published, refuse_unpublishable};
+use crate::flow::publish_run::{
+    Acceptance, create_publish_run, is_published, refuse_unpublishable,
+};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::{ForkRun, final_verdict};
 use crate::flow::show::show_end;
@@ -74,7 +76,8 @@ pub(super) fn publish_closed(
             return Ok(ForkliftExit::Success);
         }
         refuse_unpublishable(places, earlier, accept)?;
-        let dir = create_publish_run(places, earlier, &repo, accept, mode).await?;
+        let dir = create_publish_run(places, earlier, &repo, Acceptance::Also(accept), mode);
+        let dir = dir.await?;
         let mut run = ForkRun::open(ui, places, dir, repo, cancel)?;
         run.gather_again().await?;
         let outcome = advance_stoppable(run).await;

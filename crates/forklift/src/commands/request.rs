@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use agent::Provider;
 use agent::scripted::Script;
+use agent::{ModelUse, Provider};
 use egress::model_route::{Caps, Price};
 use egress::{EgressPolicy, EgressProfile};
 use engine::agent_plan::choice::NoModel;
@@ -53,8 +53,8 @@ impl RequestedAgent {
         match self {
             Self::Undecided(policy) => Ok(policy.clone()),
             Self::Resolved(agent) => {
-                let is_scripted = agent.provider() == Provider::Scripted;
-                let has_none = is_scripted && args.egress.is_none();
+                let needs_nothing = agent.provider().model_use() == ModelUse::Never;
+                let has_none = needs_nothing && args.egress.is_none();
                 if has_none { Ok(None) } else { policy(args).map(Some) }
             }
         }
@@ -219,7 +219,7 @@ fn env_file(places: &ForkliftDirs) -> PathBuf {
 }
 
 /// True if OpenCode's settings file is there, or the user says so.
-fn has_env_file(places: &ForkliftDirs) -> bool {
+pub(super) fn has_env_file(places: &ForkliftDirs) -> bool {
     host::env::var_os(ENV_FILE_VARIABLE).is_some() || env_file(places).symlink_metadata().is_ok()
 }
 

@@ -21,17 +21,19 @@ use super::request::{RequestedAgent, RunRequest};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::earlier::{Start, find_start, find_unfinished};
+use crate::flow::earlier::{Start, StoredRun, find_start, find_unfinished};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{Observation, ObserveOptions, find_repo, observe};
-use crate::flow::publish_run::create_publish_run;
+use crate::flow::publish_run::{Acceptance, create_publish_run};
 use crate::flow::pull::ForgePlan;
 use crate::flow::record::{ForkRecord, ForkRunRecord, Settings};
-use crate::flow::resume::{EarlierRun, save_args};
+use crate::flow::resume::{EarlierRun, load_args, save_args};
 use crate::flow::run::ForkRun;
 use crate::flow::security::land::pin_fix;
+use crate::flow::waiting::{explain_waiting, find_waiting};
 use crate::rules::judge::Verdict;
 use crate::rules::prompt::{Briefing, render_follow_up, render_prompt};
+use crate::rules::run_facts::work_so_far;
 use crate::rules::strategy::Strategy;
 use crate::rules::train::TrainStep;
 
@@ -148,7 +150,7 @@ pub(super) async fn create_run<'a>(
     let starting = async {
         match earlier.is_some() || args.again || seen.up_to_date {
             true => Ok(Start::New),
-            false => find_start(&places.runs, &seen, strategy(args, &seen), &forge).await,
+            false => choose_start(places, &seen, args, (&forge, train.is_some())).await,
         }
     };
     let verdict = match unless_stopped::<_, ForkliftExit>(&cancel, starting).await? {
@@ -160,6 +162,10 @@ pub(super) async fn create_run<'a>(
         Start::AwaitReview(verdict) => Some(verdict),
         Start::Finish(run) => {
             ui.phase("attach", &format!("finishing {}, which has the same commits", run.dir.id()));
+            let is_told = load_args(&run.dir)?.instruction == args.instruction;
+            if !is_told && !args.instruction.is_empty() {
+                ui.warn("it began without this --instruction; start another with --again");
+            }
             let mut run = ForkRun::open(ui, places, run.dir, seen.repo, cancel)?;
             run.accept(&AcceptArgs::of(args));
             run.run.record.settings.publish_mode = args.publishing.mode();
@@ -167,9 +173,7 @@ pub(super) async fn create_run<'a>(
         }
         Start::Publish(run) => {
             ui.phase("publish", &format!("taking the verified commit of {}", run.dir.id()));
-            let (accept, mode) = (AcceptArgs::default(), args.publishing.mode());
-            let dir = create_publish_run(places, &run, &seen.repo, &accept, mode).await?;
-            return ForkRun::open(ui, places, dir, seen.repo, cancel);
+            return open_publish_run(ui, places, args, (&run, seen.repo), cancel).await;
         }
     };
     if let Some(open) = find_unfinished(&places.runs, &seen.fork)? {
@@ -192,6 +196,51 @@ pub(super) async fn create_run<'a>(
     create::<ForkRun<'_>>(&dir, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     host::failpoint::hit("pinned");
     ForkRun::open(ui, places, dir, seen.repo, cancel)
+}
+
+/// Opens a run that publishes the commit of an earlier one. Only a run that was itself to publish had leave for what it
+/// accepted; the commit of another, such as a dry run, is judged by what is accepted now.
+async fn open_publish_run<'a>(
+    ui: &'a Ui,
+    places: &ForkliftDirs,
+    args: &RunArgs,
+    (earlier, repo): (&StoredRun, UserRepo),
+    cancel: Cancel,
+) -> Result<ForkRun<'a>, Failure> {
+    let (none, mode) = (AcceptArgs::default(), args.publishing.mode());
+    let accept = match earlier.meta.settings.publish_mode.pushes() {
+        true => Acceptance::Also(&none),
+        false => Acceptance::Only(args),
+    };
+    let dir = create_publish_run(places, earlier, &repo, accept, mode).await?;
+    let mut run = ForkRun::open(ui, places, dir, repo, cancel)?;
+    run.gather_again().await?;
+    Ok(run)
+}
+
+/// Chooses how to begin, by the earlier runs of the fork. Fails where a result for the same request waits for a person.
+async fn choose_start(
+    places: &ForkliftDirs,
+    seen: &Observation,
+    args: &RunArgs,
+    (forge, is_train): (&ForgePlan, bool),
+) -> Result<Start, Failure> {
+    let strategy = strategy(args, seen);
+    let start = find_start(&places.runs, seen, (strategy, &args.instruction), forge).await?;
+    if is_train {
+        return Ok(start);
+    }
+    let Some(waiting) = find_waiting(&places.runs, seen, args, strategy)? else { return Ok(start) };
+    match &start {
+        Start::New => Err(explain_waiting(&waiting)),
+        // It was judged again already, and more would have to be accepted.
+        Start::Publish(run) if waiting.meta.publishes.as_ref() == Some(run.dir.id()) => {
+            Err(explain_waiting(&waiting))
+        }
+        Start::Publish(_) | Start::Restart(_) | Start::Finish(_) | Start::AwaitReview(_) => {
+            Ok(start)
+        }
+    }
 }
 
 /// The backend of the run. A merge that needs no agent needs no box either, so that a missing one is an error only where the
@@ -302,6 +351,7 @@ fn first_record(
     product.fix.clone_from(&seen.fix);
     if let Some(earlier) = earlier {
         product.resumed_from = Some(earlier.meta.run.clone());
+        product.continued_work = work_so_far(&earlier.meta);
         // The earlier workspace has the merge as the resolver left it.
         product.resolver = earlier.meta.resolver.clone();
         product.conflicts = earlier.meta.conflicts.clone();

@@ -58,7 +58,7 @@ pub(crate) struct RunArgs {
     /// Publish although changes of upstream were dropped
     #[arg(long)]
     pub(crate) accept_dropped: bool,
-    /// Run although an earlier run with the same commits is published or not finished
+    /// Run although an earlier run with the same commits is published, not finished or waits for you
     #[arg(long)]
     #[serde(skip)]
     pub(crate) again: bool,
@@ -159,6 +159,21 @@ impl RunArgs {
         args
     }
 
+    /// Returns whether another request would give the same agent the same task and accept the same, wherever the result goes.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        let task = |args: &Self| Self {
+            directory: None,
+            publishing: ModeArgs::default(),
+            again: false,
+            forge_url: None,
+            sign_off: false,
+            notify_cmd: None,
+            wait: 0,
+            ..args.clone()
+        };
+        task(self) == task(other)
+    }
+
     pub(crate) fn timeout_secs(&self) -> u64 {
         self.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS)
     }
@@ -194,6 +209,17 @@ impl AcceptArgs {
 
     pub(crate) fn is_given(&self) -> bool {
         self.accept_loss || self.accept_dropped || !self.allow_path.is_empty()
+    }
+
+    /// Accepts this alone. Returns whether more was accepted before.
+    pub(crate) fn replace(&self, settings: &mut Settings) -> bool {
+        let is_less = settings.accept_loss && !self.accept_loss
+            || settings.accept_dropped && !self.accept_dropped
+            || settings.allow_paths.iter().any(|pattern| !self.allow_path.contains(pattern));
+        settings.accept_loss = self.accept_loss;
+        settings.accept_dropped = self.accept_dropped;
+        settings.allow_paths.clone_from(&self.allow_path);
+        is_less
     }
 
     /// Adds what is accepted now to what was accepted before.

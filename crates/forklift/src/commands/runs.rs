@@ -103,7 +103,7 @@ fn row(
     }
 }
 
-pub(super) fn where_to(sent: &Publication) -> String {
+pub(crate) fn where_to(sent: &Publication) -> String {
     match &sent.pull {
         Some(pull) => pull.url.clone(),
         None if sent.is_published() => sent.branch.to_string(),

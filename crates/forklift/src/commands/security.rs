@@ -156,10 +156,29 @@ fn cmd_list(ui: &Ui, args: &SecurityArgs, directory: Option<&Path>) -> Outcome {
         Format::Sarif => ui.json(&render_sarif(&report, env!("CARGO_PKG_VERSION"))),
         Format::Openvex => ui.json(&render_openvex(&report, &report.author)),
     }
+    let is_named = !args.sources.advisories.is_empty();
+    warn_without_advisories(ui, &report, is_named);
     Ok(match report.count(State::Missing) {
+        0 if is_named && !report.has_matches() => ForkliftExit::Usage,
         0 => ForkliftExit::Success,
         _ => ForkliftExit::FixesMissing,
     })
+}
+
+/// Warns where no advisory says anything about upstream, so that an empty list does not pass for a good one.
+fn warn_without_advisories(ui: &Ui, report: &Report, is_named: bool) {
+    if report.has_matches() {
+        return;
+    }
+    let text = match (report.databases.is_empty(), is_named) {
+        (true, _) => {
+            "no source of advisories is set, so only upstream's own words were read; name one with --advisories"
+        }
+        (false, _) => {
+            "none of the advisories is about upstream; name it as they do with --project, or look for another source"
+        }
+    };
+    ui.warn(text);
 }
 
 impl SourceArgs {

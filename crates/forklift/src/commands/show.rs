@@ -18,7 +18,7 @@ use crate::flow::earlier::published_by;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::show::show_end;
 use crate::rules::review::{ReviewPoint, review_points};
-use crate::rules::run_facts::agent_facts;
+use crate::rules::run_facts::{agent_facts, continued_words};
 
 /// Show one run
 #[derive(Debug, Args)]
@@ -91,6 +91,9 @@ fn show_agent(ui: &Ui, meta: &ForkRunRecord) {
     };
     ui.result("agent", &format!("{agent} on {}", meta.settings.backend));
     agent_facts(meta).show(ui);
+    if let Some(words) = continued_words(meta) {
+        ui.result("in all", &words);
+    }
 }
 
 /// Shows the run that published the commit of this one later, if there is one.

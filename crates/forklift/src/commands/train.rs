@@ -17,6 +17,7 @@ use super::train_run::{TrainRun, TrainState};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::attempt::{SyncEnd, recorded};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{find_repo, project_of};
 use crate::flow::train::store::TrainStore;
@@ -62,16 +63,20 @@ pub(crate) struct TrainArgs {
 }
 
 pub(crate) fn cmd_train(ui: &Ui, args: &TrainArgs, here: Option<&Path>) -> Outcome {
-    let places = ForkliftDirs::from_env()?;
-    if let Some(file) = &args.html {
-        check_writable(file)?;
-    }
     let run = RunArgs { directory: here.map(Path::to_path_buf), ..args.run.clone() };
-    let run = run.with_config(&places.shared);
-    block_on(async {
-        let cancel = cancel_on_signals().or_machine()?;
-        drive(ui, args, run, &places, cancel).await
-    })
+    let work = || {
+        let places = ForkliftDirs::from_env()?;
+        if let Some(file) = &args.html {
+            check_writable(file)?;
+        }
+        let run = run.with_config(&places.shared);
+        block_on(async {
+            let cancel = cancel_on_signals().or_machine()?;
+            drive(ui, args, run, &places, cancel).await
+        })
+    };
+    // A plan alone brings nothing, and is looked at by a person.
+    if args.plan { work().map(|end| end.status) } else { recorded(ui, &run, work) }
 }
 
 async fn drive(
@@ -80,7 +85,7 @@ async fn drive(
     run: RunArgs,
     places: &ForkliftDirs,
     cancel: Cancel,
-) -> Outcome {
+) -> Result<SyncEnd, Failure> {
     let (request, choice) = check_request(ui, &run, places, false, &cancel).await?;
     let user = find_repo(&request.directory).await?;
     let looking = async {
@@ -120,15 +125,15 @@ async fn drive(
     let Some(mut state) = train.find_state(layout, args.plan).await? else {
         ui.event("train", &json!({"name": null, "steps_done": 0, "is_complete": true}));
         ui.result("train", "nothing to do: the fork has all of upstream's target");
-        return Ok(ForkliftExit::Success);
+        return Ok(SyncEnd { status: ForkliftExit::Success, is_up_to_date: true });
     };
     if args.plan {
         let tip = train.known_tip(&state).await?;
         let plan = train.plan(&state, &tip).await?;
         show_plan(ui, args, &state, &plan)?;
-        return Ok(ForkliftExit::Success);
+        return Ok(ForkliftExit::Success.into());
     }
-    run_steps(args, &mut train, &mut state).await
+    run_steps(args, &mut train, &mut state).await.map(SyncEnd::from)
 }
 
 /// Makes the steps that are left, as far as they can be made without a person.

@@ -14,10 +14,10 @@ use crate::commands::run_args::AcceptArgs;
 use crate::exit::{Failure, OrExit};
 use crate::flow::earlier::StoredRun;
 use crate::flow::observe::fork_key;
-use crate::flow::publish_run::create_publish_run;
+use crate::flow::publish_run::{Acceptance, create_publish_run};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
-use crate::flow::train::break_search::{BreakFound, BreakSearch};
+use crate::flow::train::break_search::{BreakFound, BreakSearch, GREEN_AGAIN};
 use crate::flow::train::check_bench::{BenchOptions, CheckBench};
 use crate::flow::train::prove::prove_check;
 use crate::flow::train::store::{FoundBreak, runs_of_train};
@@ -95,9 +95,16 @@ impl TrainRun<'_> {
                 let words: Vec<String> = labels.iter().map(CommitLabel::words).collect();
                 self.ui.event("break", &json!({"one_of": labels}));
                 self.ui.result("breaks", &format!("one of {}", words.join(", ")));
-                let Some(commit) = labels.into_iter().next() else { return Ok(false) };
+                let Some(commit) = labels.first().cloned() else { return Ok(false) };
                 let how = meta.check.as_ref().map_or_else(String::new, check_words);
-                FoundBreak { commit, author: String::new(), how, checks: bench.ran() }
+                let (author, checks) = (String::new(), bench.ran());
+                FoundBreak { commit, author, how, checks, one_of: labels }
+            }
+            BreakFound::GreenAgain { how } => {
+                self.ui.event("break", &json!({"commit": null, "again": how}));
+                self.ui.result("breaks", GREEN_AGAIN);
+                self.ui.note(&format!("the check of {} {how} when it ran again", dir.id()));
+                return Ok(false);
             }
             BreakFound::RedBefore { how } => {
                 self.ui.event("break", &json!({"commit": null, "before": how}));
@@ -106,11 +113,12 @@ impl TrainRun<'_> {
                 return Ok(false);
             }
         };
-        let known = state.record.breaks.iter().any(|it| it.commit.sha == found.commit.sha);
-        if known {
-            return Ok(false);
+        let mut breaks = state.record.breaks.iter_mut();
+        match breaks.find(|it| it.commit.sha == found.commit.sha) {
+            Some(known) if known.is_certain() || !found.is_certain() => return Ok(false),
+            Some(known) => *known = found,
+            None => state.record.breaks.push(found),
         }
-        state.record.breaks.push(found);
         self.store.save(&state.record)?;
         host::failpoint::hit("train-break");
         Ok(true)
@@ -131,7 +139,8 @@ impl TrainRun<'_> {
                 .phase("publish", &format!("publishing the verified commit of {}", run.dir.id()));
             let repo = &self.store.repo;
             let accept = AcceptArgs::default();
-            let dir = create_publish_run(self.places, &run, repo, &accept, mode).await?;
+            let accept = Acceptance::Also(&accept);
+            let dir = create_publish_run(self.places, &run, repo, accept, mode).await?;
             let cancel = self.cancel.clone();
             let made = ForkRun::open(self.ui, self.places, dir, repo.clone(), cancel)?;
             let status = advance_stoppable(made).await?;
@@ -231,7 +240,7 @@ impl TrainRun<'_> {
         let steps = counted(state.done, "step");
         self.ui.result("train", &format!("{how}: {steps}, {branch} at {}", tip.short()));
         for found in &record.breaks {
-            self.ui.item(&format!("{} broke the check", found.commit.words()));
+            self.ui.item(&format!("{} broke the check", found.words()));
         }
         if let Some(pull) = pull {
             self.ui.result("pull", &format!("#{} {}", pull.number, pull.url));

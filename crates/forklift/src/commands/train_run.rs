@@ -20,6 +20,7 @@ use crate::flow::past::ForkPast;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
 use crate::flow::train::plan::Planner;
+use crate::flow::train::steps::done_steps;
 use crate::flow::train::store::{TrainRecord, TrainStore, find_done, find_open, runs_of_train};
 use crate::rules::judge::Verdict;
 use crate::rules::strategy::Strategy;
@@ -79,7 +80,7 @@ impl TrainRun<'_> {
                 continue;
             }
             self.note_other_target(&record, layout)?;
-            return Ok(Some(self.with_done(record)?));
+            return Ok(Some(self.with_done(record).await?));
         }
         if self.seen.up_to_date {
             return Ok(None);
@@ -92,7 +93,7 @@ impl TrainRun<'_> {
             self.store.save(&record)?;
             host::failpoint::hit("train-planned");
         }
-        Ok(Some(self.with_done(record)?))
+        Ok(Some(self.with_done(record).await?))
     }
 
     /// A train without a step, from other commits than those of now, is begun again.
@@ -127,12 +128,12 @@ impl TrainRun<'_> {
         Ok(())
     }
 
-    fn with_done(&self, record: TrainRecord) -> Result<TrainState, Failure> {
-        let numbers: BTreeSet<usize> = runs_of_train(&self.places.runs, &record.name)?
-            .filter(|run| run.dir.is_closed() && run.meta.verdict == Some(Verdict::Publish))
-            .filter_map(|run| run.meta.train.as_ref().map(|train| train.number))
-            .collect();
-        Ok(TrainState { record, done: numbers.last().copied().unwrap_or(0) })
+    /// Counts the steps by the train's commits: people make steps as well, and another machine may have made some.
+    async fn with_done(&self, record: TrainRecord) -> Result<TrainState, Failure> {
+        let tip = self.store.tip(&record).await?;
+        let runs = (self.places.runs.as_path(), record.name.as_str());
+        let done = done_steps(&self.store.sealed(), (&record.base, &tip), runs).await?.len();
+        Ok(TrainState { record, done })
     }
 
     /// A train from the same commit that another machine began: its branch on origin says what is done.
@@ -174,32 +175,41 @@ impl TrainRun<'_> {
 
     /// Takes over what others pushed to the train's branch: a step that was decided by hand.
     pub(super) async fn meet_origin(&self, state: &TrainState) -> Result<(), Failure> {
-        let TrainState { record, done } = state;
+        let record = &state.record;
         let tip = self.settle_tip(record).await?;
-        let origin = &record.fork.remotes.origin;
-        let numbers = match record.layout {
-            PullLayout::Single => vec![1],
-            PullLayout::Stack => vec![done + 1, *done],
+        let Some((branch, theirs)) = self.newest_on_origin(state).await? else {
+            return self.refuse_deleted(record, record.branch()?.as_str());
         };
-        for number in numbers {
-            let branch = published_branch(&record.branch()?, record.layout, number);
-            let name = format!("refs/remotes/{origin}/{branch}");
-            let Some(theirs) = self.store.repo.resolve_commit(&name).await.or_machine()? else {
-                self.refuse_deleted(record, &branch)?;
-                continue;
-            };
-            if theirs == tip || self.store.repo.is_ancestor(&theirs, &tip).await.or_machine()? {
-                return Ok(());
-            }
-            if !self.store.repo.is_ancestor(&tip, &theirs).await.or_machine()? {
-                let text = format!("{branch} on origin does not continue the train's branch");
-                return Err(Failure::new(ForkliftExit::NotIntegrated, text)
-                    .with_remedy("look at what was pushed to it, or begin another with --again"));
-            }
-            self.ui.note(&format!("taking over {} of {branch} on origin", theirs.short()));
-            return self.store.move_to(record, &theirs).await;
+        if theirs == tip || self.store.repo.is_ancestor(&theirs, &tip).await.or_machine()? {
+            return Ok(());
         }
-        Ok(())
+        if !self.store.repo.is_ancestor(&tip, &theirs).await.or_machine()? {
+            let text = format!("{branch} on origin does not continue the train's branch");
+            return Err(Failure::new(ForkliftExit::NotIntegrated, text)
+                .with_remedy("look at what was pushed to it, or begin another with --again"));
+        }
+        self.ui.note(&format!("taking over {} of {branch} on origin", theirs.short()));
+        self.store.move_to(record, &theirs).await
+    }
+
+    /// The branch of the train on origin, or of a stack that of its last step, with its commit.
+    async fn newest_on_origin(&self, state: &TrainState) -> Result<Option<(String, Sha)>, Failure> {
+        let TrainState { record, done } = state;
+        let origin = &record.fork.remotes.origin;
+        let (branch, mut found) = (record.branch()?, None);
+        let first = (*done).max(1);
+        let last = if record.layout == PullLayout::Stack { usize::MAX } else { first };
+        for number in first..=last {
+            let branch = published_branch(&branch, record.layout, number);
+            let name = format!("refs/remotes/{origin}/{branch}");
+            match self.store.repo.resolve_commit(&name).await.or_machine()? {
+                Some(theirs) => found = Some((branch, theirs)),
+                // The last step of a stack may not be pushed yet, and one by hand may be beyond it.
+                None if number > first => break,
+                None => {}
+            }
+        }
+        Ok(found)
     }
 
     fn refuse_deleted(&self, record: &TrainRecord, branch: &str) -> Result<(), Failure> {
@@ -217,7 +227,7 @@ impl TrainRun<'_> {
     /// Takes the commits of verified runs, and returns the train's commit.
     pub(super) async fn settle(&self, state: &mut TrainState) -> Result<Sha, Failure> {
         let tip = self.settle_tip(&state.record).await?;
-        state.done = self.with_done(state.record.clone())?.done;
+        state.done = self.with_done(state.record.clone()).await?.done;
         Ok(tip)
     }
 
@@ -232,9 +242,7 @@ impl TrainRun<'_> {
     /// The train's commit with what verified runs and origin have, for a plan that changes nothing.
     pub(super) async fn known_tip(&self, state: &TrainState) -> Result<Sha, Failure> {
         let tip = self.store.tip(&state.record).await?;
-        let origin = &state.record.fork.remotes.origin;
-        let name = format!("refs/remotes/{origin}/{}", state.record.branch()?);
-        match self.store.repo.resolve_commit(&name).await.or_machine()? {
+        match self.newest_on_origin(state).await?.map(|(_, theirs)| theirs) {
             Some(theirs) if self.store.repo.is_ancestor(&tip, &theirs).await.or_machine()? => {
                 Ok(theirs)
             }
@@ -250,10 +258,18 @@ impl TrainRun<'_> {
         let scratch = self.scratch().await?;
         let line = self.line(&scratch.sealed, state, tip).await?;
         let before = self.before(&scratch.sealed, &line, tip).await?;
-        let breaks: BTreeSet<Sha> =
-            state.record.breaks.iter().map(|found| found.commit.sha.clone()).collect();
-        let planner =
-            Planner { repo: &scratch.sealed, line: &line, batch: self.batch, breaks: &breaks };
+        let (breaks, suspects): (Vec<_>, Vec<_>) =
+            state.record.breaks.iter().partition(|found| found.is_certain());
+        let [breaks, suspects] = [breaks, suspects].map(|found| -> BTreeSet<Sha> {
+            found.into_iter().map(|found| found.commit.sha.clone()).collect()
+        });
+        let planner = Planner {
+            repo: &scratch.sealed,
+            line: &line,
+            batch: self.batch,
+            breaks: &breaks,
+            suspects: &suspects,
+        };
         planner.plan(self.ui, tip, &before).await
     }
 

@@ -7,7 +7,7 @@ use engine::check::{CheckCommand, CheckEnd, check_commit, check_words, load_repo
 use engine::run::{Product, SetupCommand};
 use engine::scratch::Scratch;
 use engine::workspace::MergeBegun;
-use host::git::{MergedTree, SealedRepo};
+use host::git::SealedRepo;
 use merge::pattern::PathPatterns;
 use merge::trusted_check::{TrustedCheck, TrustedFacts, find_trusted_check};
 use model::exit::ForkliftExit;
@@ -170,7 +170,8 @@ impl ForkRun<'_> {
         tip: &Sha,
         line: &str,
     ) -> Result<Option<TrustedCheck>, Failure> {
-        let merged = self.merge_by_git(repo).await?;
+        let pins = &self.run.record.pins;
+        let merged = repo.merge_tree(&pins.base, &pins.upstream).await.or_machine()?;
         // What FORK.md allows may be published; only a person's own word lets the agent judge itself.
         let allowed = PathPatterns::new(&self.run.record.settings.allow_paths);
         let facts = TrustedFacts {
@@ -182,16 +183,6 @@ impl ForkRun<'_> {
             message: "the check's files as the fork and upstream have them\n",
         };
         find_trusted_check(repo, tip, facts).await.or_machine()
-    }
-
-    /// The merge as git makes it; for unrelated histories, the fork as it was.
-    async fn merge_by_git(&self, repo: &SealedRepo) -> Result<MergedTree, Failure> {
-        let pins = &self.run.record.pins;
-        if repo.merge_base(&pins.base, &pins.upstream).await.or_machine()?.is_some() {
-            return repo.merge_tree(&pins.base, &pins.upstream).await.or_machine();
-        }
-        let (tree, stages, notes) = (pins.base.clone(), Vec::new(), Vec::new());
-        Ok(MergedTree { tree, is_clean: true, stages, notes })
     }
 
     /// Scratch folders of this run.

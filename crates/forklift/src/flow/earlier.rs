@@ -14,6 +14,7 @@ use run_store::run_dir::{self, RunDir};
 use super::observe::Observation;
 use super::pull::{ForgePlan, pull_state};
 use super::record::{Fork, ForkRunRecord};
+use super::resume::load_args;
 use super::security::run::result_commit;
 use crate::exit::{Failure, OrExit};
 use crate::rules::earlier::{
@@ -51,6 +52,13 @@ pub(super) fn stored_runs(runs: &Path) -> Result<impl Iterator<Item = StoredRun>
     }))
 }
 
+/// Returns whether the run brings the same commits of the same fork together, in the same way.
+pub(super) fn is_about(run: &StoredRun, seen: &Observation, strategy: Strategy) -> bool {
+    is_same_fork(&seen.fork, &run.meta.fork)
+        && run.meta.pins == seen.pins
+        && run.meta.settings.strategy == strategy
+}
+
 fn is_same_fork(ours: &Fork, theirs: &Fork) -> bool {
     (&ours.path, &ours.branch) == (&theirs.path, &theirs.branch)
 }
@@ -71,18 +79,21 @@ pub(crate) enum Start {
     AwaitReview(Verdict),
 }
 
-/// Finds the newest run that was verified for the same commits, or is not finished, and chooses how to begin.
+/// Finds the newest run that was verified for the same commits, or is not finished, and chooses how to begin. A result that
+/// was made without an instruction of now does not count.
 pub(crate) async fn find_start(
     runs: &Path,
     seen: &Observation,
-    strategy: Strategy,
+    (strategy, instruction): (Strategy, &[String]),
     forge: &ForgePlan,
 ) -> Result<Start, Failure> {
+    let follows = |run: &StoredRun| {
+        instruction.is_empty()
+            || load_args(&run.dir).is_ok_and(|earlier| earlier.instruction == instruction)
+    };
     let counts = |run: &StoredRun| {
-        is_same_fork(&seen.fork, &run.meta.fork)
-            && run.meta.pins == seen.pins
-            && run.meta.settings.strategy == strategy
-            && (!run.dir.is_closed() || run.meta.verdict == Some(Verdict::Publish))
+        let is_verified = || run.meta.verdict == Some(Verdict::Publish) && follows(run);
+        is_about(run, seen, strategy) && (!run.dir.is_closed() || is_verified())
     };
     let Some(run) = stored_runs(runs)?.find(counts) else { return Ok(Start::New) };
     let sent = run.meta.publication.as_ref();

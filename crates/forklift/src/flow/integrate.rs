@@ -195,14 +195,13 @@ impl ForkRun<'_> {
         self.ui.note(&format!("conflicts ({}): {}", conflicts.len(), list.join(", ")));
     }
 
-    /// Accounts for the fork's own changes, for both sides and for their tests; for unrelated histories there is nothing to
-    /// account for.
+    /// Accounts for the fork's own changes, for both sides and for their tests.
     pub(super) async fn accounts(
         &self,
         repo: &SealedRepo,
         tip: &Sha,
-    ) -> Result<Option<ResultAccounts>, Failure> {
-        let Some(ends) = self.ends(repo, tip).await? else { return Ok(None) };
+    ) -> Result<ResultAccounts, Failure> {
+        let ends = self.ends(repo, tip).await?;
         let protected = PathPatterns::new(&self.run.record.settings.rules.protect);
         let bounds = ContractBounds::default();
         let rules = self.drop_rules();
@@ -212,7 +211,7 @@ impl ForkRun<'_> {
         let tests = test_names::observe(&changes);
         let (account, mut facts, tests) = tokio::try_join!(account, facts, tests).or_machine()?;
         facts.refine(&account, &rules);
-        Ok(Some(ResultAccounts { contract: judge_contract(&facts), account, tests }))
+        Ok(ResultAccounts { contract: judge_contract(&facts), account, tests })
     }
 
     /// Paths where the fork's rules, or merges that the resolver learned from, keep one side's version.
@@ -228,10 +227,16 @@ impl ForkRun<'_> {
         known
     }
 
-    async fn ends(&self, repo: &SealedRepo, tip: &Sha) -> Result<Option<ContractEnds>, Failure> {
+    /// The commits that the result is judged by. Histories that have nothing in common parted at the empty tree: every file is
+    /// a change of its side.
+    async fn ends(&self, repo: &SealedRepo, tip: &Sha) -> Result<ContractEnds, Failure> {
         let Pins { base, upstream } = self.run.record.pins.clone();
-        let parted = repo.merge_base(&base, &upstream).await.or_machine()?;
-        let ends = |merge_base| ContractEnds { merge_base, base, upstream, tip: tip.clone() };
-        Ok(parted.map(ends))
+        let merge_base = match repo.merge_base(&base, &upstream).await.or_machine()? {
+            Some(commit) => commit,
+            None => {
+                Sha::parse(repo.object_format().empty_tree()).or_exit(ForkliftExit::Internal)?
+            }
+        };
+        Ok(ContractEnds { merge_base, base, upstream, tip: tip.clone() })
     }
 }

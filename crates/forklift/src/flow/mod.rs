@@ -1,9 +1,11 @@
 //! Effects of `forklift`, in order: observe, seal, launch, import, judge, publish, record.
 
+pub(crate) mod attempt;
 mod check;
 mod decide_agent;
 pub(crate) mod earlier;
 pub(crate) mod fork_lock;
+pub(crate) mod fork_status;
 mod integrate;
 mod message;
 mod notify;
@@ -25,4 +27,5 @@ pub(crate) mod security;
 pub(crate) mod show;
 pub(crate) mod structure;
 pub(crate) mod train;
+pub(crate) mod waiting;
 pub(crate) mod withdraw;

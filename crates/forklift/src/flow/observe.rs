@@ -60,8 +60,7 @@ pub(crate) async fn observe(
 ) -> Result<Observation, Failure> {
     let ObserveOptions { remotes, main_branch, forge, cache, .. } = options;
     let ForkRemotes { origin, upstream } = remotes;
-    require_remote(&repo, origin, "your fork", "--remote-origin")?;
-    require_remote(&repo, upstream, "the project it was forked from", "--remote-upstream")?;
+    require_remotes(&repo, remotes)?;
     // Also a merge that needs no workspace has to be proved by the whole history.
     refuse_incomplete(&repo).map_err(workspace_failure)?;
     if repo.is_stand_in() {
@@ -194,6 +193,13 @@ pub(crate) fn project_of(fork: &Path) -> ProjectName {
 /// A file name for a repository, whatever its path is.
 pub(crate) fn fork_key(repo: &UserRepo) -> String {
     model::digest::short_sha256(repo.common_dir().as_os_str().as_encoded_bytes(), 10)
+}
+
+/// Refuses a repository without the two remotes of a fork.
+pub(crate) fn require_remotes(repo: &UserRepo, remotes: &ForkRemotes) -> Result<(), Failure> {
+    let ForkRemotes { origin, upstream } = remotes;
+    require_remote(repo, origin, "your fork", "--remote-origin")?;
+    require_remote(repo, upstream, "the project it was forked from", "--remote-upstream")
 }
 
 fn require_remote(

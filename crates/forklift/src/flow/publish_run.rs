@@ -15,7 +15,7 @@ use super::record::{Fork, ForkRecord, ForkRunRecord};
 use super::resume::{load_args, save_args};
 use super::run::{ForkRun, workspace_failure};
 use crate::commands::ForkliftDirs;
-use crate::commands::run_args::AcceptArgs;
+use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit};
 use crate::rules::judge::Verdict;
 use crate::rules::publish_mode::PublishMode;
@@ -54,12 +54,21 @@ pub(crate) async fn is_published(repo: &UserRepo, meta: &ForkRunRecord) -> bool 
     is_complete && branch_at(repo, &meta.fork, sent).await != Some(RemoteBranch::Absent)
 }
 
-/// Creates the run. A verified commit is published as it is; another one is judged again with what is accepted now.
+/// Findings that the run of a publication accepts.
+pub(crate) enum Acceptance<'a> {
+    /// These, beside those of the earlier run.
+    Also(&'a AcceptArgs),
+    /// Those of a new request for the same commits, and no others.
+    Only(&'a RunArgs),
+}
+
+/// Creates the run. A verified commit is published as it is; another one, and one that was verified because more was accepted
+/// than now, is judged again.
 pub(crate) async fn create_publish_run(
     places: &ForkliftDirs,
     run: &StoredRun,
     repo: &UserRepo,
-    accept: &AcceptArgs,
+    accept: Acceptance<'_>,
     mode: PublishMode,
 ) -> Result<RunDir, Failure> {
     let StoredRun { dir, meta } = run;
@@ -74,11 +83,22 @@ pub(crate) async fn create_publish_run(
         fork,
         publishes: Some(meta.publishes.clone().unwrap_or_else(|| dir.id().clone())),
         resumed_from: None,
+        continued_work: None,
         ..meta.product.clone()
     };
-    accept.apply(&mut product.settings);
+    let mut args = load_args(dir)?;
+    let is_less = match accept {
+        Acceptance::Also(accept) => {
+            accept.apply(&mut product.settings);
+            false
+        }
+        Acceptance::Only(request) => {
+            args = request.clone();
+            AcceptArgs::of(request).replace(&mut product.settings)
+        }
+    };
     product.settings.publish_mode = mode;
-    let is_verified = meta.verdict == Some(Verdict::Publish);
+    let is_verified = meta.verdict == Some(Verdict::Publish) && !is_less;
     if !is_verified {
         // The check is run again.
         (product.check, product.check_changed, product.ran_tests) = (None, None, None);
@@ -95,7 +115,7 @@ pub(crate) async fn create_publish_run(
         product,
         ..meta.clone()
     };
-    save_args(&load_args(dir)?, &new)?;
+    save_args(&args, &new)?;
     create::<ForkRun<'_>>(&new, &record, &plan, &secrets).map_err(ForkRun::failure)?;
     Ok(new)
 }

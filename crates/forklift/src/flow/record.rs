@@ -44,6 +44,9 @@ pub(crate) struct ForkRecord {
     /// The run whose workspace this one continues with.
     #[serde(default)]
     pub(crate) resumed_from: Option<RunId>,
+    /// Work of the agents in the runs that this one continues; a record of an earlier version has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) continued_work: Option<ContinuedWork>,
     /// The earlier run whose commit this one publishes.
     #[serde(default)]
     pub(crate) publishes: Option<RunId>,
@@ -85,7 +88,7 @@ pub(crate) struct ForkRecord {
     /// Account of the changes of both sides.
     #[serde(default)]
     pub(crate) account: Option<MergeAccount>,
-    /// Account of the tests of both sides; `None` for unrelated histories.
+    /// Account of the tests of both sides; a record of an earlier version may have none.
     #[serde(default)]
     pub(crate) tests: Option<TestAccount>,
     /// Sentences about new commit messages that act on others or speak for others.
@@ -109,6 +112,33 @@ pub(crate) struct ChangedCheck {
     pub(crate) named: Vec<TreePath>,
     /// Exit with the agent's files. It has to pass with them and, except for allowed files, with those of the fork and upstream.
     pub(crate) with_agent_files: BoxCommandSummary,
+}
+
+/// Sum of what agents used in runs that continue one another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ContinuedWork {
+    pub(crate) runs: usize,
+    pub(crate) wall_ms: u64,
+    pub(crate) tokens_read: u64,
+    pub(crate) tokens_written: u64,
+    pub(crate) usd: f64,
+    /// Runs whose tokens are known, and runs whose cost is.
+    pub(crate) counted_runs: usize,
+    pub(crate) priced_runs: usize,
+}
+
+impl ContinuedWork {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            wall_ms: self.wall_ms.saturating_add(other.wall_ms),
+            tokens_read: self.tokens_read.saturating_add(other.tokens_read),
+            tokens_written: self.tokens_written.saturating_add(other.tokens_written),
+            usd: self.usd + other.usd,
+            counted_runs: self.counted_runs + other.counted_runs,
+            priced_runs: self.priced_runs + other.priced_runs,
+        }
+    }
 }
 
 impl ProductRecord for ForkRecord {
@@ -246,6 +276,7 @@ impl ForkRecord {
             attribution: None,
             settings,
             resumed_from: None,
+            continued_work: None,
             publishes: None,
             train: None,
             fix: None,

@@ -24,7 +24,7 @@ use shell::Ui;
 use shell::runtime::{stop_status, unless_stopped};
 
 use super::earlier::{find_later_result, own_branches};
-use super::integrate::Integration;
+use super::integrate::{Integration, ResultAccounts};
 use super::notify::notify;
 use super::observe::fork_key;
 use super::progress::with_ticks;
@@ -189,7 +189,7 @@ impl<'a> ForkRun<'a> {
     ) -> Result<NewPull, Failure> {
         let record = &self.run.record;
         if let Some(step) = &record.train {
-            return self.train_pull(step, branch);
+            return self.train_pull(step, branch).await;
         }
         let known = std::slice::from_ref(&record.pins.base);
         let incoming = repo.new_commits(&record.pins.upstream, known, MOST_INCOMING).await;
@@ -300,12 +300,11 @@ impl Product for ForkRun<'_> {
     }
 
     async fn inspect(&mut self, repo: &SealedRepo, tip: &Sha) -> Result<(), Failure> {
-        let accounts = self.accounts(repo, tip).await?;
+        let ResultAccounts { contract, account, tests } = self.accounts(repo, tip).await?;
         let record = &mut self.run.record;
-        (record.contract, record.account, record.tests) = match accounts {
-            Some(it) => (Some(it.contract), Some(it.account), Some(it.tests)),
-            None => (None, None, None),
-        };
+        record.contract = Some(contract);
+        record.account = Some(account);
+        record.tests = Some(tests);
         self.run.record.message_points = self.read_messages(repo, tip).await?;
         self.run.record.upstream_actions = self.read_upstream_messages(repo).await?;
         self.compare_with_resolver(repo, tip).await

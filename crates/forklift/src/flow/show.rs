@@ -99,7 +99,11 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord, verdict: &Ve
 }
 
 /// The verdict in words. That of a fix says nothing of an upstream that is integrated.
-fn verdict_words(meta: &ForkRunRecord, verdict: &Verdict, points: &[ReviewPoint]) -> String {
+pub(crate) fn verdict_words(
+    meta: &ForkRunRecord,
+    verdict: &Verdict,
+    points: &[ReviewPoint],
+) -> String {
     match (&meta.fix, verdict) {
         (Some(fix), Verdict::Publish) => {
             let points = match points.len() {

@@ -2,6 +2,8 @@
 
 use model::id::{BranchName, Sha};
 
+use super::judge::Verdict;
+
 /// State of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PullState {
@@ -62,6 +64,32 @@ pub(crate) fn choose_start(earlier: EarlierFacts) -> StartChoice {
         (false, true) => StartChoice::AwaitReview,
         (false, false) if has_commit => StartChoice::Publish,
         (false, false) => StartChoice::New,
+    }
+}
+
+/// Returns whether a person has to decide what becomes of a result. Another run with the same commits and settings would cost
+/// the same and most likely end the same, unlike after an end that passes by itself.
+pub(crate) fn waits_for_person(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Stuck
+        | Verdict::WorkLost
+        | Verdict::UpstreamDropped { .. }
+        | Verdict::TestsLost { .. }
+        | Verdict::TestsNotRun { .. }
+        | Verdict::CheckFailed { .. }
+        | Verdict::Refused { .. } => true,
+        Verdict::UpToDate
+        | Verdict::Publish
+        | Verdict::AwaitingReview { .. }
+        | Verdict::Withdrawn { .. }
+        | Verdict::TimedOut
+        | Verdict::AgentFailed { .. }
+        | Verdict::Waiting { .. }
+        | Verdict::NotIntegrated
+        | Verdict::ForkLost
+        | Verdict::SetupFailed { .. }
+        | Verdict::Stopped
+        | Verdict::Infra { .. } => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Verdict on a run, from facts of the host; and the exit status of a verdict.
 
 use engine::agent_result::AgentClaim;
-use engine::evidence::{Evidence, SensitiveChange};
+use engine::evidence::{Evidence, EvidenceFault, SensitiveChange};
 use engine::run::ImportOutcome;
 use merge::pattern::PathPatterns;
 use model::exit::ForkliftExit;
@@ -157,19 +157,22 @@ pub(crate) fn objections(evidence: &Evidence, allow_paths: &[String]) -> Vec<Str
     let notes: Vec<String> = evidence.files_made.iter().filter(note).cloned().collect();
     let held = held_changes(evidence, allow_paths);
     let held: Vec<String> = held.map(SensitiveChange::message).collect();
-    let mut reasons: Vec<String> = [
-        name_all("a symbolic link leads out of the tree", &evidence.links_leaving),
-        name_all("a symbolic link cannot be followed", &evidence.links_broken),
-        name_all("a link to another repository was made", &evidence.gitlinks_made),
-        name_all("the address of a submodule is neither side's", &evidence.submodules_changed),
-        name_all("conflict markers were left", &evidence.markers_left),
-        name_all("the mode is not one of git's", &evidence.odd_modes),
-        name_all("the agent's note was committed", &notes),
-        name_all("too large", &evidence.oversize),
-        name_strangers(evidence),
-        name_all("waits for a person", &held),
-    ]
-    .concat();
+    let faults = evidence.faults().into_iter().flat_map(|(fault, items)| {
+        let what = match fault {
+            EvidenceFault::LinkLeaving => "a symbolic link leads out of the tree",
+            EvidenceFault::LinkBroken => "a symbolic link cannot be followed",
+            EvidenceFault::GitlinkMade => "a link to another repository was made",
+            EvidenceFault::SubmoduleChanged => "the address of a submodule is neither side's",
+            EvidenceFault::MarkersLeft => "conflict markers were left",
+            EvidenceFault::OddMode => "the mode is not one of git's",
+            EvidenceFault::Oversize => "too large",
+            EvidenceFault::ForeignIdentity => return name_strangers(evidence),
+        };
+        name_all(what, items)
+    });
+    let mut reasons = name_all("the agent's note was committed", &notes);
+    reasons.extend(faults);
+    reasons.extend(name_all("waits for a person", &held));
     if !held.is_empty() {
         let remedy = "if it is right, allow it with --allow-path or with allow-paths in FORK.md";
         reasons.push(remedy.to_owned());

@@ -140,14 +140,11 @@ fn fix_text(fix: &FixRecord, branch: &str, by: &str) -> String {
 
 fn review(record: &ForkRunRecord) -> Section {
     let points = review_points(record);
-    let head = match (points.is_empty(), &record.account) {
-        (false, _) => "",
-        (true, Some(_)) => {
+    let head = match points.is_empty() {
+        false => "",
+        true => {
             "Nothing: the result has the changes of both sides, but for what the fork's rules leave out, and the agent \
              decided nothing.\n"
-        }
-        (true, None) => {
-            "Nothing was found. The two sides have no account: they share no history.\n"
         }
     };
     let section = Section {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::evidence::{Evidence, SensitiveChange};
 use merge::account::judge_account;
 use merge::contract::{Contract, ContractStatus};
 use merge::test_names::TestAccount;
@@ -28,6 +29,9 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     let mut points = Points::default();
     if record.evidence.is_none() {
         return points.found;
+    }
+    if let Some(what) = record.evidence.as_ref().and_then(acting_files) {
+        points.add(None, what);
     }
     let judgement = record.account.as_ref().map(judge_account).unwrap_or_default();
     for reason in judgement.upstream_dropped.into_iter().chain(judgement.fork_dropped) {
@@ -76,6 +80,7 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     }
     // Without an account of both sides, files are known only as being as neither side has them.
     if record.account.is_none() {
+        points.add(None, "the changes of both sides were not compared with the result".to_owned());
         add_contract_changes(&mut points, record);
         for path in record.evidence.iter().flat_map(|evidence| &evidence.files_made) {
             points.add_unless_known(path, "as neither side has it");
@@ -90,6 +95,22 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
         }
     }
     points.found
+}
+
+/// Files of upstream's that a point names.
+const ACTING_SHOWN: usize = 5;
+
+/// The sentence about files that upstream changes and that run by themselves once the branch is pushed or checked out.
+fn acting_files(evidence: &Evidence) -> Option<String> {
+    let taken = &evidence.sensitive_taken;
+    let shown: Vec<String> =
+        taken.iter().take(ACTING_SHOWN).map(SensitiveChange::message).collect();
+    let more = match taken.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = "upstream changes files that run by themselves";
+    (!shown.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
 }
 
 /// Returns whether the verdict names it, so that a point would only repeat that.

@@ -8,7 +8,7 @@ use super::words::counted;
 use engine::check::check_words;
 use shell::agent_facts::AgentFacts;
 
-use crate::flow::record::ForkRunRecord;
+use crate::flow::record::{ContinuedWork, ForkRunRecord};
 
 /// Characters of a command that are shown.
 const COMMAND_CHARS: usize = 200;
@@ -37,9 +37,63 @@ fn agent_lines(record: &ForkRunRecord) -> Vec<String> {
     lines.extend(usage_lines(record));
     if let Some(earlier) = &record.resumed_from {
         let earlier = inert_code(earlier.as_str());
-        lines.push(format!("continues run {earlier}, whose time and tokens are not included"));
+        lines.push(match continued_words(record) {
+            Some(words) => format!("continues run {earlier}; {words}"),
+            None => format!("continues run {earlier}, whose time and tokens are not included"),
+        });
     }
     lines
+}
+
+/// Time, tokens and cost of all runs that continue one another, this one included; `None` if they are not known.
+pub(crate) fn continued_words(record: &ForkRunRecord) -> Option<String> {
+    let sum = record.continued_work?.plus(own_work(record));
+    let least = |known: usize| if known < sum.runs { "at least " } else { "" };
+    let tokens = match sum.counted_runs {
+        0 => "tokens unknown".to_owned(),
+        known => {
+            let ContinuedWork { tokens_read, tokens_written, .. } = sum;
+            format!("{}{tokens_read} tokens read, {tokens_written} written", least(known))
+        }
+    };
+    let cost = match sum.priced_runs {
+        0 => "cost unknown".to_owned(),
+        known => format!("{}{:.2} dollars", least(known), sum.usd),
+    };
+    let (runs, time) = (counted(sum.runs, "run"), render_duration(sum.wall_ms));
+    Some(format!("all {runs} together: {time}, {tokens}, {cost}"))
+}
+
+/// Work of the agents of a run and of the runs that it continues; `None` if that of an earlier one is not known.
+pub(crate) fn work_so_far(record: &ForkRunRecord) -> Option<ContinuedWork> {
+    match (&record.resumed_from, record.continued_work) {
+        (Some(_), None) => None,
+        (_, earlier) => Some(earlier.unwrap_or_default().plus(own_work(record))),
+    }
+}
+
+/// By the host's own count, else by the agent's account.
+fn own_work(record: &ForkRunRecord) -> ContinuedWork {
+    let exit = record.agent_box.as_ref();
+    let usage = exit.and_then(|exit| exit.egress.as_ref()).map(|egress| &egress.usage);
+    let usage = usage.filter(|usage| usage.tokens() > 0);
+    let claim = record.agent_result.as_ref();
+    let claimed = claim.map(|claim| (claim.input_tokens, claim.output_tokens));
+    let tokens = usage
+        .map(|usage| (usage.input + usage.cache_read + usage.cache_write, usage.output))
+        .or(claimed.filter(|(read, written)| read + written > 0));
+    let usd = usage.map(|usage| usage.usd).filter(|usd| *usd > 0.0);
+    let usd = usd.or(claim.and_then(|claim| claim.cost_usd).filter(|usd| *usd > 0.0));
+    let (tokens_read, tokens_written) = tokens.unwrap_or_default();
+    ContinuedWork {
+        runs: 1,
+        wall_ms: exit.map_or(0, |exit| exit.wall_ms),
+        tokens_read,
+        tokens_written,
+        usd: usd.unwrap_or_default(),
+        counted_runs: usize::from(tokens.is_some()),
+        priced_runs: usize::from(usd.is_some()),
+    }
 }
 
 fn render_time(record: &ForkRunRecord) -> String {
@@ -144,4 +198,39 @@ fn host_lines(evidence: &Evidence) -> [String; 5] {
         format!("links out of the tree: {}", evidence.links_leaving.len()),
         format!("commits not by the box's own identity: {}", evidence.foreign_identities.len()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::pull_text::tests::record;
+    use super::*;
+
+    #[test]
+    fn the_work_of_runs_that_continue_one_another_is_summed() {
+        let claim = json!({
+            "claim": {"kind": "finished"}, "answer": null, "session": null, "tool_calls": 0,
+            "input_tokens": 100, "output_tokens": 20, "cost_usd": 0.5,
+        });
+        let first = record(&json!({"agent_result": claim}));
+        let continues = |earlier: &ForkRunRecord, more: serde_json::Value| {
+            let mut later = record(&more);
+            later.product.resumed_from = Some(earlier.run.clone());
+            later.product.continued_work = work_so_far(earlier);
+            later
+        };
+        let second = continues(&first, json!({}));
+        let third = continues(&second, json!({"agent_result": claim}));
+        assert_eq!(
+            continued_words(&third).as_deref(),
+            Some(
+                "all 3 runs together: 30 minutes, at least 200 tokens read, 40 written, at least 1.00 dollars"
+            )
+        );
+        // A record of an earlier version does not know what it continues.
+        let mut old = second;
+        old.product.continued_work = None;
+        assert_eq!(continued_words(&continues(&old, json!({}))), None);
+    }
 }

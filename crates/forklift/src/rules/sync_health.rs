@@ -2,14 +2,26 @@
 
 use super::words::counted;
 
-/// Runs in a row without a result after which a fork is overdue.
+/// Syncs in a row without a result after which a fork is overdue.
 const MOST_MISSED: usize = 2;
 
-/// A finished run.
+/// What a sync brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SyncOutcome {
+    /// It published all of its target, or the fork has it.
+    Good,
+    /// It ended well and brought nothing that is new into a published branch, or a part of a train.
+    Held,
+    /// Its run ended without a result.
+    Missed,
+    /// It failed before its run had an end, so that what upstream has is not known from it.
+    Failed,
+}
+
+/// A finished sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SyncRun {
-    /// It published, or found nothing to do.
-    pub(crate) is_good: bool,
+    pub(crate) outcome: SyncOutcome,
     /// Days since it began.
     pub(crate) days: i64,
 }
@@ -17,7 +29,7 @@ pub(crate) struct SyncRun {
 /// Facts about the syncs of a fork.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SyncFacts<'a> {
-    /// Commits of upstream that the fork lacks; `None` if the fork is gone.
+    /// Commits of upstream that the fork lacks; `None` where that cannot be told.
     pub(crate) behind: Option<usize>,
     /// Newest first.
     pub(crate) runs: &'a [SyncRun],
@@ -25,21 +37,26 @@ pub(crate) struct SyncFacts<'a> {
     pub(crate) max_days: Option<i64>,
 }
 
-/// Number of runs in a row, up to the newest, without a result.
+/// Number of syncs in a row, up to the newest, without a result.
 pub(crate) fn count_missed(runs: &[SyncRun]) -> usize {
-    runs.iter().take_while(|run| !run.is_good).count()
+    let is_missed =
+        |run: &&SyncRun| matches!(run.outcome, SyncOutcome::Missed | SyncOutcome::Failed);
+    runs.iter().take_while(is_missed).count()
 }
 
 /// Reason why a fork is overdue. A fork that has all of upstream is not, however its last runs ended; but what upstream has
-/// is known by the last fetch alone, so a limit in days holds for it too.
+/// is known by the last fetch alone, so a sync that failed before its end counts all the same, and so does a limit in days.
 pub(crate) fn find_overdue(facts: &SyncFacts<'_>) -> Option<String> {
-    let behind = facts.behind?;
     let missed = count_missed(facts.runs);
-    if behind > 0 && missed >= MOST_MISSED {
+    let is_stale = facts.runs.first().is_some_and(|run| run.outcome == SyncOutcome::Failed);
+    if missed >= MOST_MISSED && (is_stale || facts.behind != Some(0)) {
         return Some(format!("{} in a row without a result", counted(missed, "sync")));
     }
+    if facts.behind.is_none() {
+        return Some("what the fork lacks cannot be told".to_owned());
+    }
     let max_days = facts.max_days?;
-    match facts.runs.iter().find(|run| run.is_good) {
+    match facts.runs.iter().find(|run| run.outcome == SyncOutcome::Good) {
         Some(good) if good.days <= max_days => None,
         Some(good) => Some(format!("no good sync for {} days", good.days)),
         None => Some("no good sync yet".to_owned()),
@@ -50,8 +67,10 @@ pub(crate) fn find_overdue(facts: &SyncFacts<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    const GOOD: SyncRun = SyncRun { is_good: true, days: 9 };
-    const BAD: SyncRun = SyncRun { is_good: false, days: 1 };
+    const GOOD: SyncRun = SyncRun { outcome: SyncOutcome::Good, days: 9 };
+    const HELD: SyncRun = SyncRun { outcome: SyncOutcome::Held, days: 1 };
+    const BAD: SyncRun = SyncRun { outcome: SyncOutcome::Missed, days: 1 };
+    const FAILED: SyncRun = SyncRun { outcome: SyncOutcome::Failed, days: 1 };
 
     fn overdue(behind: Option<usize>, runs: &[SyncRun], max_days: Option<i64>) -> Option<String> {
         find_overdue(&SyncFacts { behind, runs, max_days })
@@ -63,7 +82,25 @@ mod tests {
         let words = overdue(Some(3), &[BAD, BAD, GOOD], None).expect("overdue");
         assert_eq!(words, "2 syncs in a row without a result");
         assert_eq!(overdue(Some(0), &[BAD, BAD], None), None, "it has all of upstream");
-        assert_eq!(overdue(None, &[BAD, BAD], Some(1)), None, "the fork is gone");
+        assert_eq!(overdue(Some(3), &[BAD, HELD, BAD], None), None);
+    }
+
+    #[test]
+    fn a_sync_that_saw_nothing_of_upstream_does_not_believe_an_old_fetch() {
+        assert_eq!(overdue(Some(0), &[FAILED, GOOD], None), None);
+        for runs in [[FAILED, FAILED], [FAILED, BAD]] {
+            let words = overdue(Some(0), &runs, None).expect("overdue");
+            assert_eq!(words, "2 syncs in a row without a result");
+        }
+        assert_eq!(overdue(Some(0), &[BAD, FAILED], None), None, "the newest has looked");
+    }
+
+    #[test]
+    fn a_fork_about_which_nothing_can_be_told_is_overdue() {
+        for max_days in [None, Some(99)] {
+            let words = overdue(None, &[GOOD], max_days).expect("overdue");
+            assert_eq!(words, "what the fork lacks cannot be told");
+        }
     }
 
     #[test]
@@ -72,5 +109,12 @@ mod tests {
         let words = overdue(Some(0), &[GOOD], Some(8)).expect("overdue");
         assert_eq!(words, "no good sync for 9 days");
         assert_eq!(overdue(Some(1), &[BAD], Some(8)).as_deref(), Some("no good sync yet"));
+    }
+
+    #[test]
+    fn what_was_held_back_does_not_renew_the_last_good_sync() {
+        let words = overdue(Some(1), &[HELD, HELD, GOOD], Some(8)).expect("overdue");
+        assert_eq!(words, "no good sync for 9 days");
+        assert_eq!(overdue(Some(1), &[HELD, HELD], None), None);
     }
 }

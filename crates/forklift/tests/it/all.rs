@@ -8,6 +8,7 @@ use testkit::hermetic::{Hermetic, Output};
 use testkit::repo::Fork;
 
 use crate::support::{MERGE, Person};
+use crate::verdicts;
 
 /// A person with more than one fork.
 struct Keeper {
@@ -80,6 +81,23 @@ fn the_summary_is_the_last_event() {
     assert_eq!(statuses, [Some(0), Some(2), Some(0)]);
     assert_eq!(last["forks"][0]["verdict"]["kind"], "publish");
     assert!(last["forks"][1]["run"].is_null());
+}
+
+#[test]
+fn the_summary_of_a_fork_says_what_its_own_run_says() {
+    let Some(person) = verdicts::person() else { return };
+    let drop_hunk = verdicts::evil("git checkout -q HEAD^1 -- f2.txt");
+    let keeper = Keeper { person, others: Vec::new() };
+    let mut command = keeper.command(&keeper.folders(), &drop_hunk, &["--json"]);
+    let output = keeper.person.hermetic.run(&mut command);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let events: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let verdict = events.iter().find(|event| event["event"] == "verdict").expect("a verdict");
+    let summary = events.last().expect("events");
+    assert_eq!(summary["forks"][0]["words"], verdict["words"]);
+    let words = summary["forks"][0]["words"].as_str().expect("words");
+    assert!(words.contains("to look at first") && !words.contains("kept"), "{words}");
 }
 
 #[test]

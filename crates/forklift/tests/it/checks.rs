@@ -165,7 +165,7 @@ fn an_agent_cannot_rewrite_a_script_that_the_check_reaches_through_another() {
 #[test]
 fn an_agent_cannot_rewrite_what_the_check_reads_on_its_way() {
     const PASSES: &str = "test ! -e broken\n";
-    let cases: [(&str, &[File], &str); 8] = [
+    let cases: [(&str, &[File], &str); 9] = [
         (
             "sh run.sh",
             &[("run.sh", ". ./env.inc\n$RUN\n"), ("env.inc", "RUN='test ! -e broken'\n")],
@@ -188,6 +188,12 @@ fn an_agent_cannot_rewrite_what_the_check_reads_on_its_way() {
             "sh ci/run.sh",
             &[("ci/run.sh", ". \"$(dirname \"$0\")/env.cfg\"\n"), ("ci/env.cfg", PASSES)],
             "echo true > ci/env.cfg",
+        ),
+        (
+            // What `ctest` does.
+            "'sed -n \"s/^add_test(.* COMMAND \\(.*\\))/\\1/p\" CMake*.txt | sh'",
+            &[("CMakeLists.txt", "add_test(NAME a COMMAND test ! -e broken)\n")],
+            "sed -i /add_test/d CMakeLists.txt; echo project >> CMakeLists.txt",
         ),
         (
             "make -C build test",

@@ -2,6 +2,7 @@
 
 use testkit::fake_forge::{FakeGitea, TOKEN};
 use testkit::hermetic::Output;
+use testkit::repo::Fork;
 
 use crate::crash::killed_at;
 use crate::support::{MERGE, Person, field_of};
@@ -36,6 +37,49 @@ fn a_dry_run_leaves_origin_alone_and_the_next_run_publishes_its_commit() {
     let branch = person.published().pop().expect("published");
     assert_eq!(person.fork.origin.sha(&branch), field_of(&first, "/evidence/tip"));
     assert!(output.stdout.contains("git fetch origin && git diff origin/main...origin/forklift/"));
+}
+
+/// An agent that merges and empties a file of the fork.
+const LOSSY: &str = "[[step]]\nrun = '''git merge -q --no-edit upstream/main\n: > fork.txt\ngit commit -qam more'''\n";
+
+#[test]
+fn what_a_dry_run_accepted_is_not_accepted_by_the_next_run() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.checkout.write("fork.txt", "the fork's\n".repeat(9));
+        fork.fork_commit("a file of the fork's");
+        fork.clean_merge()
+    }) else {
+        return;
+    };
+    let accepted = person.run(LOSSY, &["--dry-run", "--accept-loss"]);
+    assert_eq!(accepted.status, Some(0), "{}", accepted.snapshot());
+    let plain = person.run(LOSSY, &[]);
+    assert_eq!(plain.status, Some(3), "{}", plain.snapshot());
+    assert!(plain.stdout.contains("--accept-loss"), "{}", plain.stdout);
+    assert!(person.published().is_empty());
+    let judged = person.runs().pop().expect("a run");
+    assert!(!judged.join("boxes/agent").exists(), "an agent was started");
+    let again = person.run(LOSSY, &[]);
+    assert_eq!((again.status, person.runs().len()), (Some(3), 2), "{}", again.snapshot());
+    let output = person.run(LOSSY, &["--accept-loss"]);
+    assert_eq!((output.status, person.published().len()), (Some(0), 1), "{}", output.snapshot());
+}
+
+#[test]
+fn a_verified_commit_does_not_follow_an_instruction_that_came_later() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(person.run(MERGE, &["--no-push"]).status, Some(0));
+    let output = person.run(MERGE, &["--no-push", "--instruction", "keep the old names"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let second = person.runs().pop().expect("a run");
+    assert!(second.join("boxes/agent").exists(), "the earlier commit was taken");
+    // The same instruction was followed, and none asks for nothing else.
+    for flags in [&["--no-push", "--instruction", "keep the old names"][..], &[]] {
+        assert_eq!(person.run(MERGE, flags).status, Some(0));
+        let last = person.runs().pop().expect("a run");
+        assert!(!last.join("boxes/agent").exists(), "an agent was started");
+    }
 }
 
 #[test]

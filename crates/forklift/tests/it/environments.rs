@@ -11,19 +11,17 @@ use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
 use testkit::repo::Fork;
 
+use crate::first_run::install;
 use crate::support::{MERGE, Person};
 
 /// Message of bubblewrap where it may not work, and a part of the remedy.
 const REFUSED: [(&str, &str); 8] = [
-    ("bwrap: setting up uid map: Permission denied", "AppArmor"),
+    ("bwrap: setting up uid map: Permission denied", "user namespaces"),
     (
         "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.",
-        "--security-opt seccomp=unconfined",
+        "user namespaces",
     ),
-    (
-        "bwrap: No permissions to create a new namespace, likely because",
-        "unprivileged_userns_clone",
-    ),
+    ("bwrap: No permissions to create a new namespace, likely because", "user namespaces"),
     ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "systempaths=unconfined"),
     (
         "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
@@ -213,4 +211,41 @@ fn a_demo_without_a_temporary_folder_names_the_variable() {
     let output = hermetic.run(command.arg("demo").env("TMPDIR", "/nonexistent"));
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
     assert!(output.stderr.contains("set TMPDIR"), "{}", output.snapshot());
+}
+
+#[test]
+fn doctor_fails_where_the_next_run_would() {
+    let Some(person) = Person::new() else { return };
+    let doctor = || person.hermetic.run(&mut person.forklift(&["doctor"]));
+    let row = |output: &testkit::Output, name: &str| {
+        let found = output.stdout.lines().filter(|line| line.starts_with(name));
+        found.collect::<Vec<_>>().join("\n")
+    };
+    let output = doctor();
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(row(&output, "agent ").contains("odd  a run that needs one would fail"));
+    assert!(row(&output, "checkout ").contains(" ok "), "{}", output.snapshot());
+    person.hermetic.run(&mut person.forklift(&["config", "set", "agent", "claude"]));
+    let output = doctor();
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(row(&output, "agent ").contains("BAD"), "{}", output.snapshot());
+    person.hermetic.run(&mut person.forklift(&["config", "unset", "agent"]));
+    person.fork.checkout.git(&["remote", "remove", "upstream"]);
+    let output = doctor();
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(row(&output, "checkout ").contains("no remote 'upstream'"), "{}", output.snapshot());
+}
+
+#[test]
+fn a_broken_agent_that_no_run_uses_is_no_failure() {
+    let Some(person) = Person::new() else { return };
+    install(&person, agent::Provider::Claude);
+    let doctor = |variables: &[(&str, &str)]| {
+        let mut command = person.forklift(&["doctor"]);
+        let output = person.hermetic.run(command.envs(variables.iter().copied()));
+        assert!(output.stdout.contains("does not start in a box"), "{}", output.snapshot());
+        output.status
+    };
+    assert_eq!(doctor(&[]), Some(0));
+    assert_eq!(doctor(&[("ANTHROPIC_API_KEY", "k-123456789")]), Some(2));
 }

@@ -1,6 +1,5 @@
 //! The first run of a person who has configured nothing: what is not needed is not asked for.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use testkit::hermetic::Output;
@@ -15,16 +14,13 @@ fn conflicting() -> Option<Person> {
 }
 
 /// Installs a stand-in for an agent's program: a file at the path where its own would be.
-fn install(person: &Person, provider: agent::Provider) {
+pub(crate) fn install(person: &Person, provider: agent::Provider) {
     let program = provider.program().expect("it can be installed");
-    let agents = person.hermetic.home().join(".local/share/bottleworks/agents");
     for cpu in
         [agent::program::Cpu::X64, agent::program::Cpu::X64Baseline, agent::program::Cpu::Arm64]
     {
-        let path = agents.join(program.name).join(program.version).join(program.entry(cpu));
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        std::fs::write(&path, "#!/bin/sh\nexit 7\n").expect("written");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("set");
+        let folder = std::path::Path::new(program.name).join(program.version);
+        person.hermetic.install_agent(folder.join(program.entry(cpu)));
     }
 }
 

@@ -45,6 +45,7 @@ mod shell;
 mod small_merge;
 mod spec;
 mod support;
+mod sync_status;
 mod target;
 mod train;
 mod train_break;

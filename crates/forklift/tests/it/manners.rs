@@ -119,7 +119,7 @@ fn the_status_shows_every_fork_and_what_to_do_next() {
     assert_eq!(blocks.len(), 2, "{}", output.stdout);
     for (block, words) in [
         (blocks[0], ["other (main)", "by 1 commit,", "blocked", "--answer"]),
-        (blocks[1], ["(main)", "by 1 commit,", "last good", "git fetch origin && git diff"]),
+        (blocks[1], ["(main)", "by 1 commit,", "last good", " fetch origin && git -C "]),
     ] {
         for word in words {
             assert!(block.contains(word), "{word}: {}", output.stdout);
@@ -137,7 +137,7 @@ fn the_status_is_red_after_two_missed_syncs_and_when_none_was_good_for_too_long(
     let Some(person) = Person::new() else { return };
     let stuck = "[[step]]\nstuck = \"help\"\n";
     for expected in [Some(0), Some(3)] {
-        assert_eq!(person.run(stuck, &[]).status, Some(4));
+        assert_eq!(person.run(stuck, &["--again"]).status, Some(4));
         let output = forklift(&person, &["status"]);
         assert_eq!(output.status, expected, "{}", output.snapshot());
     }

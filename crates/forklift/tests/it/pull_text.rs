@@ -13,9 +13,14 @@ fn text_of(run: &Path) -> String {
 /// The text without what differs from run to run. A bar stands for the invisible break.
 fn snapshot(person: &Person, run: &Path) -> String {
     let text = person.hermetic.redact(&text_of(run)).replace('\u{200b}', "¦");
-    let line = |line: &str| match line.strip_prefix("- time: ") {
-        Some(_) => "- time: [TIME]\n".to_owned(),
-        None => format!("{line}\n"),
+    let line = |line: &str| {
+        let rest = |rest: &str| rest.split_once(", ").map(|(_, rest)| rest.to_owned());
+        let sum = line.split_once(" together: ").and_then(|(start, end)| Some((start, rest(end)?)));
+        match (line.strip_prefix("- time: "), sum) {
+            (Some(_), _) => "- time: [TIME]\n".to_owned(),
+            (None, Some((start, rest))) => format!("{start} together: [TIME], {rest}\n"),
+            (None, None) => format!("{line}\n"),
+        }
     };
     text.lines().map(line).collect()
 }
@@ -349,7 +354,7 @@ fn a_resumed_run_still_says_who_resolved_what() {
     - time: [TIME]
     - tokens: unknown
     - cost: unknown
-    - continues run `fork_[STAMP]`, whose time and tokens are not included
+    - continues run `fork_[STAMP]`; all 2 runs together: [TIME], tokens unknown, cost unknown
     [CHECKS]
 
     ### What became of the fork's own changes

@@ -158,6 +158,17 @@ fn markers_of_any_shape_are_refused() {
 }
 
 #[test]
+fn a_separator_that_was_left_between_both_sides_is_refused() {
+    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
+        return;
+    };
+    let script = "[[step]]\nrun = '''git merge --no-edit upstream/main\nsed -i '/^[<>]\\{7\\}/d' shared.txt\n\
+                  git add -A\ngit commit -qm merge'''\n";
+    let output = person.run(script, &[]);
+    assert_refused(&person, &output, &["conflict markers were left: shared.txt"]);
+}
+
+#[test]
 fn markers_that_a_side_has_are_published() {
     let text = |first: &str, last: &str| {
         format!(
@@ -227,6 +238,24 @@ fn an_upstream_with_no_common_history_is_refused_unless_told() {
     let output = person.hermetic.run(&mut person.forklift(&retry));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert_eq!(person.published().len(), 1);
+    assert!(output.stdout.contains("kept"), "{}", output.stdout);
+}
+
+#[test]
+fn one_side_in_the_place_of_both_is_refused_without_a_common_history_too() {
+    let merge = "git merge -q --no-edit --allow-unrelated-histories -s ours upstream/main";
+    let theirs =
+        "git rm -rq . && git checkout -q upstream/main -- . && git commit -q --amend --no-edit";
+    for (act, kind) in
+        [(merge.to_owned(), "upstream-dropped"), (format!("{merge} && {theirs}"), "work-lost")]
+    {
+        let Some(person) = Person::with(Fork::unrelated) else { return };
+        let script = format!("[[step]]\nrun = '''{act}'''\n");
+        let output = person.run(&script, &["--allow-unrelated"]);
+        assert_eq!(output.status, Some(3), "{}", output.snapshot());
+        assert_eq!(person.metadata("/verdict/kind"), kind, "{}", output.snapshot());
+        assert!(person.published().is_empty());
+    }
 }
 
 #[test]

@@ -171,6 +171,101 @@ fn a_fix_that_the_fork_took_back_is_missing() {
     assert!(why.contains("reverts it"), "{why}");
 }
 
+/// The fork takes upstream over in a merge that keeps its own files.
+pub(crate) fn merge_ours(fork: &Fork) {
+    fork.checkout.git(&["fetch", "-q", "upstream"]);
+    fork.checkout.git(&["merge", "-q", "-s", "ours", "-m", "sync", "upstream/main"]);
+    fork.checkout.git(&["push", "-q", "origin", "HEAD:main"]);
+}
+
+#[test]
+fn a_fix_that_a_merge_left_out_is_missing_although_the_history_has_it() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    merge_ours(&lane.person.fork);
+    lane.check_only("missing", "likely");
+    let why = lane.findings()[0]["why"].to_string();
+    assert!(why.contains("lost by a later change"), "{why}");
+    let vex = lane.list(&["--format", "openvex"]).stdout;
+    assert!(vex.contains("\"affected\"") && !vex.contains("\"fixed\""), "{vex}");
+}
+
+#[test]
+fn a_fix_that_upstream_itself_wrote_anew_is_present() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    let anew = OPEN.replace("copy(buffer, text, length);", "copy(buffer, text, bounded(length));");
+    lane.person.fork.upstream_commit(FILE, &anew, "parse: bound the length in one place");
+    let checkout = &lane.person.fork.checkout;
+    checkout.git(&["fetch", "-q", "upstream"]);
+    checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
+    checkout.git(&["push", "-q", "origin", "HEAD:main"]);
+    lane.check_only("present", "certain");
+}
+
+#[test]
+fn the_same_change_that_was_undone_without_a_word_is_missing() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    let checkout = &lane.person.fork.checkout;
+    checkout.git(&["fetch", "-q", "upstream"]);
+    checkout.git(&["cherry-pick", &lane.fix]);
+    checkout.write(FILE, OPEN);
+    lane.person.fork.fork_commit("parse: as it was");
+    lane.check_only("missing", "likely");
+}
+
+/// Upstream brings the hole in, and the fork takes it over in one squashed commit with changes of its own.
+#[test]
+fn a_hole_that_came_with_a_squashed_update_is_not_denied() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    let fork = &lane.person.fork;
+    let open = OPEN.replace("int parse", "int read");
+    let introduced = fork.upstream_commit("src/read.c", &open, "a reader");
+    let ours = open.replace("int length = measure", "int length = our_measure");
+    fork.checkout.write("src/read.c", ours.replace("return length", "return ours + length"));
+    fork.fork_commit("sync to upstream");
+    let fix = fork.upstream_commit("src/read.c", &FIXED.replace("int parse", "int read"), "check");
+    lane.advise("ADV-2024-1.json", &lane.advisory("ADV-2024-1", &introduced, &fix));
+    lane.check_only("unclear", "unknown");
+    let vex = lane.list(&["--format", "openvex"]).stdout;
+    assert!(!vex.contains("vulnerable_code_not_present"), "{vex}");
+}
+
+#[test]
+fn a_fix_of_two_commits_that_build_on_one_another_is_missing_as_one() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    let better = FIXED.replace("ERROR_TOO_LONG", "fail(ERROR_TOO_LONG)");
+    let second = lane.person.fork.upstream_commit(FILE, &better, "parse: a better error");
+    let url = |commit: &str| format!("https://git.example.org/them/parser/commit/{commit}");
+    let references: Vec<Value> =
+        [&lane.fix, &second].map(|it| json!({"type": "FIX", "url": url(it)})).into();
+    let mut advisory = lane.advisory("ADV-2024-1", "0", &lane.fix);
+    advisory["affected"][0]["ranges"] = json!([]);
+    advisory["references"] = json!(references);
+    lane.advise("ADV-2024-1.json", &advisory);
+    lane.check_only("missing", "likely");
+    let found = lane.findings();
+    assert_eq!(found[0]["fixes"].as_array().map(Vec::len), Some(2), "{found:?}");
+    let output = lane.list(&[]);
+    assert!(output.stdout.contains("cleanly"), "{}", output.stdout);
+}
+
+#[test]
+fn sources_that_say_nothing_about_upstream_are_no_good_news() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    let other = json!({"id": "X-1", "affected": [{"package": {"name": "z", "ecosystem": "Go"}}]});
+    lane.advise("ADV-2024-1.json", &other);
+    let output = lane.list(&["--quiet"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(
+        output.stderr.contains("none of the advisories is about upstream"),
+        "{}",
+        output.stderr
+    );
+    let mut command = lane.person.forklift(&["security", "--quiet"]);
+    let output = lane.person.hermetic.run(&mut command);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stderr.contains("no source of advisories is set"), "{}", output.stderr);
+}
+
 #[test]
 fn a_fork_without_the_code_or_from_before_the_hole_is_not_affected() {
     let Some(lane) = Lane::new(|fork| {
@@ -225,13 +320,8 @@ fn upstreams_own_words_are_a_source_and_are_said_to_be_one() {
         author.write("other.c", "int other = 3;\n");
     });
     lane.person.fork.upstream.git(&["tag", "-a", "-m", "Fixes CVE-2024-9999 too", "v2.0", "main"]);
-    lane.person.fork.checkout.git(&[
-        "fetch",
-        "-q",
-        lane.person.fork.upstream.dir().to_str().unwrap(),
-        "refs/tags/*:refs/tags/*",
-    ]);
     let found = lane.findings();
+    assert_eq!(lane.person.fork.checkout.git(&["tag"]), "", "tags came into the checkout");
     let row = |id: &str| {
         found.iter().find(|it| it["id"] == id).unwrap_or_else(|| panic!("{id}: {found:?}"))
     };

@@ -64,6 +64,18 @@ fn a_fix_that_applies_is_one_verified_commit_on_a_branch() {
 }
 
 #[test]
+fn a_fix_that_a_merge_left_out_is_landed() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    crate::security::merge_ours(&lane.person.fork);
+    let output = land(&lane, &[]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    check_published(&lane, FIXED);
+    let output = land(&lane, &["--commit", &lane.person.fork.upstream.sha("main~2^")]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("is in the fork already"), "{}", output.stderr);
+}
+
+#[test]
 fn the_fork_keeps_its_own_changes_to_the_same_file() {
     let ours = OPEN.replace("    return length;", "    count_calls();\n    return length;");
     let Some(lane) = Lane::new(|fork| {

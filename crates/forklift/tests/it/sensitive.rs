@@ -32,6 +32,55 @@ fn waits(script: &str, message: &str) {
 }
 
 #[test]
+fn a_result_that_waits_for_a_person_is_not_paid_for_again() {
+    let Some(person) = Person::new() else { return };
+    let script = writing(".github/workflows/p.yml");
+    assert_eq!(person.run(&script, &[]).status, Some(3));
+    let first = name_of(&person.only_run());
+    let again = person.run(&script, &["--no-push"]);
+    assert_eq!(again.status, Some(3), "{}", again.snapshot());
+    let next = format!("forklift publish {first} --allow-path .github/workflows/p.yml");
+    for words in [first.as_str(), "waits for you", "CI definition", &next, "--again"] {
+        assert!(again.stderr.contains(words), "{words}: {}", again.snapshot());
+    }
+    assert_eq!(name_of(&person.only_run()), first, "a run was started");
+    let started = |script: &str, flags: &[&str]| {
+        let (before, output) = (person.runs().len(), person.run(script, flags));
+        assert_eq!(person.runs().len(), before + 1, "{flags:?}: {}", output.snapshot());
+    };
+    started(&script, &["--again"]);
+    started(&script, &["--timeout", "77"]);
+    started(&format!("{script}# another\n[[step]]\nexit = 9\n"), &[]);
+    // The last one failed, which may pass by itself.
+    started(&script, &[]);
+    person.fork.upstream_commit("upstream.txt", "1\n2\n3\n", "third");
+    started(&script, &[]);
+}
+
+#[test]
+fn files_of_upstreams_that_run_by_themselves_stand_first() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic).clean_merge();
+        fork.upstream_commit(".github/workflows/up.yml", WORKFLOW, "CI of upstream's");
+        fork.upstream_commit("package.json", "{\"scripts\": {\"build\": \"x\"}}\n", "a build");
+        fork.upstream_commit(
+            "web/package.json",
+            "{\"scripts\": {\"prepare\": \"x\"}}\n",
+            "an install",
+        );
+        fork
+    }) else {
+        return;
+    };
+    let output = person.hermetic.run(&mut person.alone(&["--no-push"]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let point = "upstream changes files that run by themselves: .github/workflows/up.yml (CI definition), \
+                 web/package.json (install or test script)";
+    assert!(output.stdout.contains(point), "{}", output.stdout);
+    assert!(output.stdout.contains("1 point to look at first"), "{}", output.stdout);
+}
+
+#[test]
 fn a_new_ci_definition_waits_for_a_person() {
     waits(&writing(".github/workflows/p.yml"), ".github/workflows/p.yml (CI definition)");
     waits(&writing(".gitlab-ci.yml"), ".gitlab-ci.yml (CI definition)");

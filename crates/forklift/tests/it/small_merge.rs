@@ -72,5 +72,6 @@ fn a_rule_explains_a_small_merge_and_half_of_it_is_named() {
     let Some(person) = four_files("words\n") else { return };
     let output = person.run(&drops("a.txt b.txt"), &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stdout.contains("2 points to look at first"), "{}", output.snapshot());
+    // The first one is about the CI definition that upstream changes.
+    assert!(output.stdout.contains("3 points to look at first"), "{}", output.snapshot());
 }

@@ -116,6 +116,31 @@ fn a_plan_is_shown_and_nothing_is_done() {
     assert_eq!(plan["steps"][4]["is_estimate"], true);
 }
 
+/// Sixty commits touch a file that the fork changed; the sixth conflicts with it and the ninth undoes that.
+#[test]
+fn a_conflict_among_many_commits_that_upstream_undid_is_named() {
+    let person = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        let lines = |first: &str, number: usize| {
+            let rest = (0..100).map(|line| format!("line {line} {}\n", usize::from(line < number)));
+            [first.to_owned(), "\n\n\n\n".to_owned()].into_iter().chain(rest).collect::<String>()
+        };
+        fork.upstream_commit("big.txt", &lines("first\n", 0), "a long file");
+        fork.checkout.git(&["pull", "-q", "--no-rebase", "--no-edit", "upstream", "main"]);
+        fork.checkout.write("big.txt", lines("ours\n", 0));
+        fork.fork_commit("the fork's way");
+        for number in 1..=60 {
+            let first = if (6..9).contains(&number) { "theirs\n" } else { "first\n" };
+            fork.upstream_commit("big.txt", &lines(first, number), &format!("number {number}"));
+        }
+        fork
+    });
+    let Some(person) = person else { return };
+    let plan = event(&train(&person, KEEPS_BOTH, &["--plan", "--json"]), "plan");
+    assert_eq!(plan["first_conflict"]["sha"], upstream(&person, 54), "{plan}");
+    assert_eq!(plan["steps"][0]["passes"].as_array().map(Vec::len), Some(3), "{plan}");
+}
+
 #[test]
 fn remotes_with_relative_addresses_are_those_of_the_checkout() {
     let Some(person) = seven("words\n") else { return };
@@ -160,14 +185,13 @@ fn steps_grow_one_branch_by_merges_and_one_pull_request_lists_them() {
     assert_eq!((person.runs().len(), forge.pulls().len()), (3, 1), "{}", again.snapshot());
 }
 
-#[test]
-fn a_person_decides_a_step_by_hand_and_the_train_goes_on() {
-    let Some(person) = seven("words\n") else { return };
+/// A train that stops at the conflict, and goes on after a person did what it says. Returns the output of the last call.
+fn decide_by_hand(person: &Person, flags: &[&str]) -> Output {
     let stuck = "[[step]]\nrun = \"echo what now > STUCK.md\"\n";
-    let output = train(&person, stuck, &[]);
+    let output = train(person, stuck, flags);
     assert_eq!(output.status, Some(4), "{}", output.snapshot());
-    let branch = only_branch(&person);
-    assert_eq!(merged(&person, &branch), [upstream(&person, 4)]);
+    let branch = only_branch(person);
+    assert_eq!(merged(person, &branch), [upstream(person, 4)]);
     let by_hand = output.stdout.lines().find_map(|line| line.strip_prefix("by hand"));
     let by_hand = by_hand.unwrap_or_else(|| panic!("{}", output.snapshot())).trim();
     let [fetch, switch, merge, push, next] = by_hand.split("; ").collect::<Vec<_>>()[..] else {
@@ -186,11 +210,55 @@ fn a_person_decides_a_step_by_hand_and_the_train_goes_on() {
     let words: Vec<&str> = push.split(' ').skip(1).collect();
     checkout.git(&words);
     let never = "[[step]]\nexit = 9\n";
-    let output = train(&person, never, &[]);
+    let output = train(person, never, flags);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(output.stderr.contains("taking over"), "{}", output.stderr);
+    output
+}
+
+#[test]
+fn a_person_decides_a_step_by_hand_and_the_train_goes_on() {
+    let Some(person) = seven("words\n") else { return };
+    let output = decide_by_hand(&person, &[]);
+    assert!(output.stdout.contains("complete: 3 steps"), "{}", output.stdout);
     let steps = [4, 3, 0].map(|before| upstream(&person, before));
     assert_eq!(merged(&person, &only_branch(&person)), steps);
+    let run = person.runs().pop().expect("a run");
+    let text = std::fs::read_to_string(run.join("PULL_REQUEST.md")).expect("the pull request");
+    for words in [
+        "(step 3 of 3)",
+        "| 1 | 3 |",
+        "| 2 | 1 |",
+        "| a person | not checked here |",
+        "| 3 | 3 |",
+        "Step 2 was made by a person and not checked here.",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_step_that_a_person_made_in_a_stack_keeps_its_branch() {
+    let Some(person) = seven("words\n") else { return };
+    decide_by_hand(&person, &["--stack"]);
+    let branches = person.published();
+    let steps: Vec<usize> = branches.iter().map(|branch| merged(&person, branch).len()).collect();
+    assert_eq!(steps, [1, 2, 3], "{branches:?}");
+    assert!(branches[2].ends_with("-step-3"), "{branches:?}");
+}
+
+#[test]
+fn another_machine_goes_on_with_a_stack_where_it_ends() {
+    let Some(person) = seven("words\n") else { return };
+    train(&person, KEEPS_BOTH, &["--stack", "--steps", "1"]);
+    let first = person.fork.origin.sha(&only_branch(&person));
+    std::fs::remove_dir_all(person.hermetic.home().join(".local/state/forklift")).expect("removed");
+    let output = train(&person, KEEPS_BOTH, &["--stack"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let branches = person.published();
+    let steps: Vec<usize> = branches.iter().map(|branch| merged(&person, branch).len()).collect();
+    assert_eq!(steps, [1, 2, 3], "{branches:?}");
+    assert_eq!(person.fork.origin.sha(&branches[0]), first, "the first step was pushed over");
 }
 
 #[test]

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use host::git::{ChangedEntry, GitError, GitIdentity, SealedRepo};
+use host::git::{ChangedEntry, CommitParts, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
 use merge::likeness::Likeness;
 use merge::pick::{PickAttempt, try_pick};
 use model::id::Sha;
 use shell::Ui;
 
+use super::land::join_commits_of;
 use crate::exit::{Failure, OrExit};
 use crate::flow::integrate::host_identity;
 use crate::rules::security::code_path::is_code;
@@ -40,6 +41,8 @@ pub(crate) struct ForkFacts {
     pub(crate) base: Sha,
     /// Tips of upstream's branches, that of the target first.
     pub(crate) upstream: Vec<Sha>,
+    /// The state of upstream's target that the fork has taken.
+    common: Option<Sha>,
     /// Commits of upstream that the fork's history lacks.
     lacking: HashSet<Sha>,
     /// Beginnings of ids that messages of the fork's own commits name, with those commits.
@@ -64,6 +67,8 @@ struct FixChange {
     commit: Sha,
     parent: Option<Sha>,
     entries: Vec<ChangedEntry>,
+    /// True for a commit that joins several and is in no history.
+    is_made: bool,
 }
 
 impl ForkFacts {
@@ -88,7 +93,12 @@ impl ForkFacts {
             reverts.extend(provenance.reverts.into_iter().map(|id| (id, found.sha.clone())));
         }
         let lacking = lacking.into_iter().collect();
-        Ok(Self { repo, base, upstream, lacking, brings, reverts, identity: host_identity() })
+        let common = match upstream.first() {
+            Some(target) => repo.merge_base(target, &base).await.or_machine()?,
+            None => None,
+        };
+        let identity = host_identity();
+        Ok(Self { repo, base, upstream, common, lacking, brings, reverts, identity })
     }
 
     /// Returns whether upstream has a commit and the fork's history does not.
@@ -127,16 +137,18 @@ impl ForkFacts {
     ) -> Result<BTreeMap<Sha, FixCommit>, Failure> {
         let ids: Vec<Sha> = commits.keys().cloned().collect();
         let lines = self.repo.commit_lines(&ids).await.or_machine()?;
-        let mut changes = Vec::new();
-        for (commit, place) in commits {
-            if *place == CommitPlace::Upstream || self.reverted_by(commit).is_some() {
-                changes.push(self.change_of(commit).await.or_machine()?);
-            }
+        let mut by_id: BTreeMap<Sha, FixChange> = BTreeMap::new();
+        for commit in commits.keys() {
+            let change = self.change_of(commit).await.or_machine()?;
+            by_id.insert(commit.clone(), change);
         }
-        let patches = self.same_patches(ui, &changes).await.or_machine()?;
+        let is_open = |change: &&FixChange| {
+            let place = commits.get(&change.commit);
+            place == Some(&CommitPlace::Upstream) || self.reverted_by(&change.commit).is_some()
+        };
+        let open: Vec<&FixChange> = by_id.values().filter(is_open).collect();
+        let patches = self.same_patches(ui, &open).await.or_machine()?;
         let mut found = BTreeMap::new();
-        let mut by_id: BTreeMap<Sha, FixChange> =
-            changes.into_iter().map(|change| (change.commit.clone(), change)).collect();
         for (number, line) in lines.into_iter().enumerate() {
             ui.progress("fixes", &format!("looked at {number} of {} commits", ids.len()));
             let change = by_id.remove(&line.sha);
@@ -161,7 +173,8 @@ impl ForkFacts {
                 sureness: presence.sureness,
                 why: presence.why,
                 likeness: facts.likeness,
-                has_code: facts.code_files > 0 || change.is_none(),
+                has_code: facts.code_files > 0
+                    || change.as_ref().is_none_or(|it| !is_comparable(it)),
                 applies: facts.applies,
                 paths: named.map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect(),
                 commit: line.sha.clone(),
@@ -169,6 +182,25 @@ impl ForkFacts {
             found.insert(line.sha, fix);
         }
         Ok(found)
+    }
+
+    /// Looks at commits that build on one another as one change: alone, only the first of them applies. `None` if they do not
+    /// apply to one another.
+    pub(crate) async fn look_at_chain(
+        &self,
+        commits: &[FixCommit],
+    ) -> Result<Option<(Presence, Option<Applies>)>, Failure> {
+        let shas: Vec<Sha> = commits.iter().map(|fix| fix.commit.clone()).collect();
+        let Ok(Some((before, tip))) = join_commits_of(&self.repo, &shas).await else {
+            return Ok(None);
+        };
+        let parts = self.repo.commit_parts(&tip).await.or_machine()?;
+        let parts = CommitParts { parents: vec![before], ..parts };
+        let written = self.repo.write_commit(&parts, &self.identity, Timestamp::UNIX_EPOCH).await;
+        let change = self.change_of(&written.or_machine()?).await.or_machine()?;
+        let change = FixChange { is_made: true, ..change };
+        let facts = self.facts_of(&change.commit, Some(&change), None).await.or_machine()?;
+        Ok(Some((judge_commit(&facts), facts.applies)))
     }
 
     fn reverted_by(&self, commit: &Sha) -> Option<&Sha> {
@@ -181,16 +213,16 @@ impl ForkFacts {
             Some(parent) => self.repo.changed_entries(parent, commit).await?,
             None => Vec::new(),
         };
-        Ok(FixChange { commit: commit.clone(), parent, entries })
+        Ok(FixChange { commit: commit.clone(), parent, entries, is_made: false })
     }
 
     /// Finds commits of the fork that make the same change, by patch id. Only those that touch the same files can.
     async fn same_patches(
         &self,
         ui: &Ui,
-        changes: &[FixChange],
+        changes: &[&FixChange],
     ) -> Result<BTreeMap<Sha, Sha>, GitError> {
-        let small = changes.iter().filter(|change| change.entries.len() <= MOST_FILES);
+        let small = changes.iter().copied().filter(|change| change.entries.len() <= MOST_FILES);
         let paths: BTreeSet<&[u8]> =
             small.clone().flat_map(|it| &it.entries).map(|entry| entry.path.as_slice()).collect();
         if paths.is_empty() {
@@ -243,18 +275,23 @@ impl ForkFacts {
         same_patch: Option<Sha>,
     ) -> Result<FixFacts, GitError> {
         let reverted_by = self.reverted_by(commit).cloned();
+        let is_made = change.is_some_and(|change| change.is_made);
         let mut facts = FixFacts {
-            reachable: !self.lacking.contains(commit) && reverted_by.is_none(),
+            reachable: !is_made && !self.lacking.contains(commit) && reverted_by.is_none(),
             reverted_by,
             same_patch,
             said_by: named(&self.brings, commit).cloned(),
             ..FixFacts::unknown(commit)
         };
         let Some(change) = change else { return Ok(facts) };
-        if change.entries.len() > MOST_FILES || change.parent.is_none() {
+        if !is_comparable(change) {
             return Ok(facts);
         }
-        self.compare_files(change, &mut facts).await?;
+        self.compare_files(change, &self.base, &mut facts).await?;
+        if facts.reachable {
+            facts.upstream_likeness = self.upstream_likeness(change, &facts).await?;
+            return Ok(facts);
+        }
         let when = Timestamp::UNIX_EPOCH;
         let picked = try_pick(&self.repo, commit, &self.base, &self.identity, when).await?;
         facts.applies = Some(match picked {
@@ -268,10 +305,30 @@ impl ForkFacts {
         Ok(facts)
     }
 
-    /// Compares the code that a commit changes with the fork's versions of the same files, also where the fork renamed them.
+    /// Compares the code that a commit changes with the state of upstream that the fork has taken, if the fork seems to have
+    /// lost it.
+    async fn upstream_likeness(
+        &self,
+        change: &FixChange,
+        facts: &FixFacts,
+    ) -> Result<Option<Likeness>, GitError> {
+        let Some(common) = self.common.as_ref().filter(|_| facts.seems_lost()) else {
+            return Ok(None);
+        };
+        if !self.repo.is_ancestor(&change.commit, common).await? {
+            return Ok(None);
+        }
+        let mut upstream = FixFacts::unknown(&change.commit);
+        self.compare_files(change, common, &mut upstream).await?;
+        Ok(Some(upstream.likeness))
+    }
+
+    /// Compares the code that a commit changes with the versions of the same files in another commit, also where that has them
+    /// under other names.
     async fn compare_files(
         &self,
         change: &FixChange,
+        other: &Sha,
         facts: &mut FixFacts,
     ) -> Result<(), GitError> {
         let code: Vec<&ChangedEntry> = change
@@ -283,12 +340,12 @@ impl ForkFacts {
             .filter(|entry| entry.old.is_some() || entry.new.is_some())
             .collect();
         let paths: Vec<&[u8]> = code.iter().map(|entry| entry.path.as_slice()).collect();
-        let there = self.repo.entries_at(&self.base, &paths).await?;
+        let there = self.repo.entries_at(other, &paths).await?;
         let lacks_one =
             code.iter().any(|entry| entry.old.is_some() && !there.contains_key(&entry.path));
         let renamed: BTreeMap<Vec<u8>, Sha> = match (&change.parent, lacks_one) {
             (Some(parent), true) => {
-                let renames = self.repo.renames(parent, &self.base).await?;
+                let renames = self.repo.renames(parent, other).await?;
                 renames.into_iter().map(|rename| (rename.from, rename.id)).collect()
             }
             _ => BTreeMap::new(),
@@ -324,6 +381,11 @@ impl ForkFacts {
             }
         }))
     }
+}
+
+/// Returns whether a commit changes little enough to be compared.
+fn is_comparable(change: &FixChange) -> bool {
+    change.entries.len() <= MOST_FILES && change.parent.is_some()
 }
 
 /// Mode of a regular file, or of no file at all.

@@ -60,11 +60,17 @@ pub(crate) async fn pin_fix(
     })
 }
 
-/// Refuses a commit that the fork has, and one that is not upstream's.
+/// Refuses a commit whose change the fork has, and one that is not upstream's. A commit of the fork's history may have been
+/// reverted, or lost in a merge.
 async fn check_commit(seen: &Observation, commit: &Sha) -> Result<(), Failure> {
-    let repo = &seen.repo;
-    if repo.is_ancestor(commit, &seen.pins.base).await.or_machine()? {
-        return Err(Failure::usage(format!("{} is in the fork already", commit.short())));
+    let (repo, base) = (&seen.repo, &seen.pins.base);
+    if repo.is_ancestor(commit, base).await.or_machine()? {
+        let writer = ObjectWriter::open(repo).await?;
+        let when = Timestamp::UNIX_EPOCH;
+        let picked = try_pick(&writer.repo, commit, base, &host_identity(), when).await;
+        if picked.or_machine()? == PickAttempt::Empty {
+            return Err(Failure::usage(format!("{} is in the fork already", commit.short())));
+        }
     }
     if repo.is_ancestor(commit, &seen.pins.upstream).await.or_machine()? {
         return Ok(());
@@ -113,7 +119,9 @@ async fn make_pins(
     let before = parts.parents.first().cloned().ok_or_else(|| {
         Failure::usage(format!("{} is the first commit of upstream, and so no fix", first.short()))
     })?;
-    let is_plain = rest.is_empty() && parts.parents.len() == 1;
+    // A commit of the fork's history, whose change was lost later, is made again: it must not count as merged.
+    let is_known = repo.is_ancestor(first, fork_tip).await.or_machine()?;
+    let is_plain = rest.is_empty() && parts.parents.len() == 1 && !is_known;
     let upstream = match is_plain {
         true => first.clone(),
         false => chain(repo, parts, rest, made_at).await?,
@@ -136,6 +144,19 @@ async fn make_pins(
     let record =
         FixRecord { request: request.clone(), fork_tip: fork_tip.clone(), made_at, commit: None };
     Ok(FixPins { pins: Pins { base, upstream }, record })
+}
+
+/// Joins commits that build on one another into one line of history. Returns the state of upstream before the first, and the
+/// last; `None` for commits without one before them.
+pub(super) async fn join_commits_of(
+    repo: &SealedRepo,
+    commits: &[Sha],
+) -> Result<Option<(Sha, Sha)>, Failure> {
+    let Some((first, rest)) = commits.split_first() else { return Ok(None) };
+    let parts = repo.commit_parts(first).await.or_machine()?;
+    let Some(before) = parts.parents.first().cloned() else { return Ok(None) };
+    let tip = chain(repo, parts, rest, Timestamp::UNIX_EPOCH).await?;
+    Ok(Some((before, tip)))
 }
 
 /// One line of history for several commits, or for a merge: its other parents must not count as ancestors of the fix.

@@ -16,7 +16,7 @@ use crate::rules::security::message::{
     ClaimStrength, ID_PATTERNS, UPSTREAM_PATTERNS, find_ids, read_message,
 };
 use crate::rules::security::presence::{
-    Presence, State, Sureness, join_alternatives, join_beginnings, join_commits,
+    HALF_THERE, Presence, State, Sureness, join_alternatives, join_beginnings, join_commits,
 };
 use crate::rules::security::project::ProjectNames;
 use crate::rules::security::severity::Severity;
@@ -32,6 +32,9 @@ const SUMMARY_CHARS: usize = 200;
 
 /// Pull requests that are looked for by their numbers.
 const MOST_PULLS: usize = 200;
+
+/// Commits of a fix that are judged as one change.
+const MOST_CHAINED: usize = 20;
 
 /// Release tags of upstream, by name.
 pub(crate) type ReleaseTags = BTreeMap<String, Sha>;
@@ -105,6 +108,7 @@ impl FixScan<'_> {
         let mut findings = Vec::new();
         for (found, candidate) in &candidates {
             let judged = self.judge(candidate, &fixes).await?;
+            let judged = self.judge_together(judged).await?;
             findings.push(advisory_finding(found, candidate, judged));
         }
         findings.extend(claims.into_iter().map(|claim| claim_finding(claim, &fixes)));
@@ -205,6 +209,36 @@ impl FixScan<'_> {
         Ok(())
     }
 
+    /// Judges commits that build on one another as one change where one by one they tell nothing: alone, the later ones do not
+    /// apply.
+    async fn judge_together(
+        &self,
+        (presence, mut fixes): (Presence, Vec<FixCommit>),
+    ) -> Result<(Presence, Vec<FixCommit>), Failure> {
+        let count = |state: State| fixes.iter().filter(|fix| fix.state == state).count();
+        let is_open = count(State::Missing) > 0
+            && count(State::Missing) + count(State::Unclear) == fixes.len();
+        if presence.state != State::Unclear
+            || !is_open
+            || !(2..=MOST_CHAINED).contains(&fixes.len())
+        {
+            return Ok((presence, fixes));
+        }
+        fixes.sort_by_key(|fix| fix.seconds);
+        let Some((joined, applies)) = self.facts.look_at_chain(&fixes).await? else {
+            return Ok((presence, fixes));
+        };
+        if joined.state != State::Missing {
+            return Ok((presence, fixes));
+        }
+        let why = format!("its {} commits together: {}", fixes.len(), joined.why);
+        for fix in &mut fixes {
+            (fix.state, fix.sureness, fix.why) = (joined.state, joined.sureness, why.clone());
+            fix.applies.clone_from(&applies);
+        }
+        Ok((Presence { why, ..joined }, fixes))
+    }
+
     async fn judge(
         &self,
         candidate: &FixCandidate,
@@ -237,15 +271,39 @@ impl FixScan<'_> {
         fixes: &BTreeMap<Sha, FixCommit>,
     ) -> Result<(Presence, Vec<FixCommit>), Failure> {
         let introduced = beginning.introduced.as_ref();
-        // The fork may have taken the same change over under another id.
-        let is_taken =
-            |commit: &&Sha| fixes.get(commit).is_some_and(|it| it.state == State::Present);
-        let lacking = introduced.filter(|commit| self.facts.lacks(commit) && !is_taken(commit));
-        if let Some(introduced) = lacking {
+        let lacking = introduced.filter(|commit| self.facts.lacks(commit));
+        // The fork may have taken the same change over under another id, or as a part of a squashed update.
+        let taken = lacking.and_then(|commit| fixes.get(commit)).map(|it| it.state);
+        let has_old_lines =
+            beginning.fixed.iter().filter_map(|(commit, _)| fixes.get(commit)).any(has_old_lines);
+        if let (Some(introduced), false) = (lacking, has_old_lines)
+            && matches!(taken, Some(State::Missing | State::NotAffected))
+        {
             let why =
                 format!("upstream's {} brought it in, which the fork lacks", introduced.short());
             return Ok((Presence::new(State::NotAffected, Sureness::Likely, why), Vec::new()));
         }
+        let (presence, commits) = self.judge_fixes(beginning, named, fixes).await?;
+        Ok(match (lacking, presence.state) {
+            (Some(introduced), State::Missing) if taken != Some(State::Present) => {
+                let why = format!(
+                    "upstream's {} brought it in, and it is unclear whether the fork has that; {}",
+                    introduced.short(),
+                    presence.why
+                );
+                (Presence::unclear(why), commits)
+            }
+            _ => (presence, commits),
+        })
+    }
+
+    /// Judges by the fixes of one beginning, each of which is enough.
+    async fn judge_fixes(
+        &self,
+        beginning: &Beginning,
+        named: &[&FixCommit],
+        fixes: &BTreeMap<Sha, FixCommit>,
+    ) -> Result<(Presence, Vec<FixCommit>), Failure> {
         let mut alternatives: Vec<(Presence, Vec<FixCommit>)> = Vec::new();
         for (commit, within) in &beginning.fixed {
             let Some(fix) = fixes.get(commit) else { continue };
@@ -303,6 +361,11 @@ impl FixScan<'_> {
             (None, None, None) => Presence::unclear("no commit and no release is known as its fix"),
         })
     }
+}
+
+/// Returns whether the fork has most of the lines that a fix takes away: the code with the hole, whatever brought it in.
+fn has_old_lines(fix: &FixCommit) -> bool {
+    fix.likeness.removed_share().is_some_and(|share| share >= HALF_THERE)
 }
 
 /// Takes back "missing" where a commit in the fork's history says that it fixes the same.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use host::git::UserRepo;
+use host::git::{FetchProgress, TagMessage, UserRepo};
 use model::id::{RemoteName, Sha};
 use shell::Ui;
 use shell::identity::find_attribution;
@@ -14,7 +14,7 @@ use super::source::LoadedAdvisories;
 use crate::commands::ForkliftDirs;
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit};
-use crate::flow::observe::{FETCH_LIMIT, Observation, ObserveOptions, observe};
+use crate::flow::observe::{FETCH_LIMIT, Observation, ObserveOptions, fork_key, observe};
 use crate::flow::past::ForkPast;
 use crate::rules::fork_file::SecurityRules;
 use crate::rules::security::finding::Report;
@@ -66,7 +66,7 @@ pub(crate) async fn survey(
     let names = options.projects.iter().chain(&rules.upstream).map(String::as_str);
     let project = ProjectNames::new(names.chain([seen.fork.upstream.as_str()]));
     let tags = release_tags(&seen.repo, &remotes.upstream, &loaded).await?;
-    let tag_messages = seen.repo.tag_messages().await.or_machine()?;
+    let tag_messages = tag_messages(ui, &seen.repo, &remotes.upstream, places).await?;
     let scan =
         FixScan { ui, facts: &facts, project: &project, tags: &tags, tag_messages: &tag_messages };
     let findings = scan.find(&mut loaded).await?;
@@ -133,6 +133,31 @@ async fn upstream_tips(seen: &Observation, upstream: &RemoteName) -> Result<Vec<
         }
     }
     Ok(tips)
+}
+
+/// Messages of upstream's tags. They are fetched into a repository of the host's, because tags in the user's would be new
+/// names there; the tags of the checkout are read where that fails.
+async fn tag_messages(
+    ui: &Ui,
+    user: &UserRepo,
+    upstream: &RemoteName,
+    places: &ForkliftDirs,
+) -> Result<Vec<TagMessage>, Failure> {
+    let path = places.cache.join("forks").join(format!("{}.tags.git", fork_key(user)));
+    let fetched = async {
+        let repo = user.beside(&path).await?;
+        let tags = ["+refs/tags/*:refs/tags/*"];
+        repo.fetch_nameless(upstream, &tags, FETCH_LIMIT, &FetchProgress::default()).await?;
+        repo.tag_messages().await
+    };
+    match fetched.await {
+        Ok(messages) => Ok(messages),
+        Err(error) => {
+            let text = format!("upstream's tags could not be fetched: {}", error.reason());
+            ui.warn(&format!("{text}; only tags of the checkout are read"));
+            user.tag_messages().await.or_machine()
+        }
+    }
 }
 
 /// Upstream's tags, if an advisory names versions.

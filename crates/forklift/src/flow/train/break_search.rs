@@ -32,6 +32,9 @@ pub(crate) struct BreakSearch<'a> {
     pub(crate) line: &'a [Sha],
 }
 
+/// What people read about a check that was red once and is green again.
+pub(crate) const GREEN_AGAIN: &str = "red once, green again; no commit is named";
+
 /// Result of a search.
 #[derive(Debug)]
 pub(crate) enum BreakFound {
@@ -40,6 +43,10 @@ pub(crate) enum BreakFound {
     OneOf(Vec<CommitLabel>),
     /// The check fails on the fork without them.
     RedBefore {
+        how: String,
+    },
+    /// The check passes with all of them, so what failed before does not depend on the commits alone.
+    GreenAgain {
         how: String,
     },
 }
@@ -62,6 +69,14 @@ impl BreakSearch<'_> {
         let mut bisect = Bisect::new(self.line.len());
         let left = counted(self.line.len(), "commit");
         self.ui.phase("search", &format!("searching {left} for the first that breaks the check"));
+        // The end is known to be red from another place, and is seen here before any commit is blamed.
+        if let Some(commit) = self.merged(self.line.len()).await? {
+            let what = format!("up to commit {} again", self.line.len());
+            let checked = self.bench.check(self.repo, &commit, &what).await?;
+            if checked.summary.passed() {
+                return Ok(BreakFound::GreenAgain { how: words(&checked.summary) });
+            }
+        }
         loop {
             match bisect.next() {
                 Bisection::Try(position) => bisect.learn(position, self.probe(position).await?),
@@ -130,6 +145,7 @@ impl BreakSearch<'_> {
                 author: facts.author.name,
                 how: words(&checked.summary),
                 checks,
+                one_of: Vec::new(),
             },
             position,
             message,
@@ -163,7 +179,7 @@ pub(crate) async fn merge_in_memory(
 impl BreakReport {
     /// Shows the commit, with its message and its patch.
     pub(crate) fn show(&self, ui: &Ui, of: usize) {
-        let FoundBreak { commit, author, how, checks } = &self.found;
+        let FoundBreak { commit, author, how, checks, .. } = &self.found;
         ui.event(
             "break",
             &json!({
@@ -189,7 +205,7 @@ impl BreakReport {
 
     /// The same as a page for the train's folder.
     pub(crate) fn render(&self) -> String {
-        let FoundBreak { commit, author, how, checks } = &self.found;
+        let FoundBreak { commit, author, how, checks, .. } = &self.found;
         let block = |text: &str| model::inert::inert_block(text.trim_end());
         format!(
             "# {} breaks the check\n\nBy {author}; the check {how}. Found with {}.\n\n{}\n\n## Patch\n\n{}\n\n## Output of the check\n\n{}\n",

@@ -5,6 +5,7 @@ pub(crate) mod check_bench;
 pub(crate) mod plan;
 pub(crate) mod prove;
 mod publish;
+pub(crate) mod steps;
 pub(crate) mod store;
 
 use host::git::UserRepo;

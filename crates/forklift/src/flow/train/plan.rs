@@ -23,6 +23,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) batch: usize,
     /// Commits that are known to break the check.
     pub(crate) breaks: &'a BTreeSet<Sha>,
+    /// Commits of which it is known that they or one soon after them breaks the check.
+    pub(crate) suspects: &'a BTreeSet<Sha>,
 }
 
 /// A plan in the making.
@@ -74,12 +76,17 @@ impl Draft<'_> {
     /// Adds the step that begins with the commit at `start`, and returns the position after it.
     async fn add_step(&mut self, start: usize) -> Result<usize, Failure> {
         let line = self.planner.line;
-        let breaks = |at: &usize| self.planner.breaks.contains(&line[*at]);
+        let Planner { breaks, suspects, .. } = self.planner;
+        let is_alone = |at: &usize| breaks.contains(&line[*at]) || suspects.contains(&line[*at]);
         let limit = line.len().min(start + self.planner.batch);
-        let end = (start..limit).find(breaks).unwrap_or(limit);
+        let end = (start..limit).find(is_alone).unwrap_or(limit);
         if end == start {
             let merged = self.merge(start).await?;
-            let kind = if merged.is_clean { StepKind::Break } else { StepKind::Conflict };
+            let kind = match (merged.is_clean, breaks.contains(&line[start])) {
+                (false, _) => StepKind::Conflict,
+                (true, true) => StepKind::Break,
+                (true, false) => StepKind::Batch,
+            };
             return self.add(start, start, kind, &merged, Vec::new()).await;
         }
         let candidates = self.candidates(start, end).await?;

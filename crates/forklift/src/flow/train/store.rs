@@ -31,6 +31,24 @@ pub(crate) struct FoundBreak {
     pub(crate) how: String,
     /// Checks that were run to find it.
     pub(crate) checks: usize,
+    /// The commits of which one breaks the check, where those between cannot be checked; `commit` is the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) one_of: Vec<CommitLabel>,
+}
+
+impl FoundBreak {
+    /// Returns whether the commit itself is known to break the check.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.one_of.len() <= 1
+    }
+
+    pub(crate) fn words(&self) -> String {
+        if self.is_certain() {
+            return self.commit.words();
+        }
+        let words: Vec<String> = self.one_of.iter().map(CommitLabel::words).collect();
+        format!("one of {}", words.join(", "))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +99,11 @@ impl TrainStore {
 
     pub(crate) fn repo_path(&self) -> PathBuf {
         self.folder.join("repo.git")
+    }
+
+    /// The repository as one whose settings are not believed.
+    pub(crate) fn sealed(&self) -> SealedRepo {
+        SealedRepo::open(&self.repo_path(), self.repo.object_format())
     }
 
     fn record_path(&self, name: &str) -> PathBuf {

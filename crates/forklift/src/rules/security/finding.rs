@@ -147,6 +147,11 @@ impl Report {
         });
     }
 
+    /// Returns whether an advisory is about upstream.
+    pub(crate) fn has_matches(&self) -> bool {
+        self.databases.iter().any(|database| database.matching > 0)
+    }
+
     pub(crate) fn count(&self, state: State) -> usize {
         self.findings.iter().filter(|finding| finding.state == state).count()
     }

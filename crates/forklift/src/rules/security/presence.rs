@@ -18,7 +18,7 @@ const STILL_THERE: f64 = 0.66;
 
 /// The same where next to none of the new lines is there.
 const LACKS_ALL: f64 = 0.1;
-const HALF_THERE: f64 = 0.5;
+pub(crate) const HALF_THERE: f64 = 0.5;
 
 /// Result of applying a commit alone to the fork, in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,6 +48,9 @@ pub(crate) struct FixFacts {
     pub(crate) code_files: usize,
     pub(crate) code_files_there: usize,
     pub(crate) likeness: Likeness,
+    /// The same lines in the state of upstream that the fork has taken; looked at where the fork's history has the fix and its
+    /// files seem not to.
+    pub(crate) upstream_likeness: Option<Likeness>,
     pub(crate) applies: Option<Applies>,
 }
 
@@ -63,7 +66,73 @@ impl FixFacts {
             code_files: 0,
             code_files_there: 0,
             likeness: Likeness::default(),
+            upstream_likeness: None,
             applies: None,
+        }
+    }
+
+    /// Returns whether the files seem not to have the fix, whatever the history says.
+    pub(crate) fn seems_lost(&self) -> bool {
+        self.code_files_there > 0 && what_is_left(self.likeness) != Remainder::Whole
+    }
+}
+
+/// What the fork's files have left of a fix that its history has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Remainder {
+    /// All of it, or nothing that could be looked for.
+    Whole,
+    Part,
+    /// Other code stands there.
+    Replaced,
+    /// The files are as they were before the fix.
+    Undone,
+}
+
+fn what_is_left(lines: Likeness) -> Remainder {
+    let old_back = lines.removed_share().map(|share| share >= STILL_THERE);
+    let old_gone = lines.removed_share().is_none_or(|share| share <= GONE);
+    match (lines.added_share(), old_back) {
+        (None, None) => Remainder::Whole,
+        (None, Some(true)) => Remainder::Undone,
+        (None, Some(false)) => {
+            if old_gone {
+                Remainder::Whole
+            } else {
+                Remainder::Part
+            }
+        }
+        (Some(new), _) if new >= HAS_ADDED && old_gone => Remainder::Whole,
+        (Some(new), Some(true)) if new <= LACKS_ADDED => Remainder::Undone,
+        // A single line may have been adapted; several are gone.
+        (Some(new), None) if new <= LACKS_ADDED && lines.added >= 2 => Remainder::Undone,
+        (Some(new), _) if new <= LACKS_ADDED => Remainder::Replaced,
+        (Some(_), _) => Remainder::Part,
+    }
+}
+
+/// Decides about a fix that the fork's history has: a later change may have taken it away again, as a merge with the
+/// strategy `ours` does. Code that upstream itself changed later says nothing.
+fn judge_kept(facts: &FixFacts, why: &str) -> Presence {
+    use Sureness::{Certain, Likely};
+    let is_as_upstream = facts.upstream_likeness.is_some_and(|upstream| {
+        let own = facts.likeness;
+        own.added_found >= upstream.added_found && own.removed_found <= upstream.removed_found
+    });
+    let words = render_lines(facts.likeness);
+    let left = match facts.seems_lost() && !is_as_upstream {
+        true => what_is_left(facts.likeness),
+        false => Remainder::Whole,
+    };
+    match left {
+        Remainder::Whole => Presence::new(State::Present, Certain, why),
+        Remainder::Part => Presence::new(State::Present, Likely, format!("{why}; {words}")),
+        Remainder::Replaced => {
+            Presence::unclear(format!("{why}, and a later change has other code there: {words}"))
+        }
+        Remainder::Undone => {
+            let why = format!("{why}, but it was lost by a later change: {words}");
+            Presence::new(State::Missing, Likely, why)
         }
     }
 }
@@ -113,14 +182,13 @@ pub(crate) fn judge_commit(facts: &FixFacts) -> Presence {
     use State::{Missing, NotAffected, Present};
     use Sureness::{Certain, Likely};
     if facts.reachable {
-        return Presence::new(Present, Certain, "its commit is in the fork's history");
+        return judge_kept(facts, "its commit is in the fork's history");
     }
     if facts.applies == Some(Applies::Nothing) {
         return Presence::new(Present, Certain, "applying it changes nothing in the fork");
     }
     if let Some(same) = facts.same_patch.as_ref().filter(|_| facts.reverted_by.is_none()) {
-        let why = format!("the fork's {} makes the same change", same.short());
-        return Presence::new(Present, Certain, why);
+        return judge_kept(facts, &format!("the fork's {} makes the same change", same.short()));
     }
     let lines = facts.likeness;
     let (added, removed) = (lines.added_share(), lines.removed_share());
@@ -262,13 +330,49 @@ mod tests {
     fn what_git_records_is_certain() {
         let other = Some(Sha::parse(&"b".repeat(40)).unwrap());
         let lacking = facts((0, 3), (2, 2));
-        check(&FixFacts { reachable: true, ..lacking.clone() }, State::Present, Sureness::Certain);
-        let same = FixFacts { same_patch: other.clone(), ..lacking.clone() };
+        let having = facts((3, 3), (0, 2));
+        check(&FixFacts { reachable: true, ..having.clone() }, State::Present, Sureness::Certain);
+        let same = FixFacts { same_patch: other.clone(), ..having };
         check(&same, State::Present, Sureness::Certain);
+        let same = FixFacts { same_patch: other.clone(), ..lacking.clone() };
         let empty = FixFacts { applies: Some(Applies::Nothing), ..lacking.clone() };
         check(&empty, State::Present, Sureness::Certain);
         let undone = FixFacts { reverted_by: other, ..same };
         check(&undone, State::Missing, Sureness::Likely);
+    }
+
+    #[test]
+    fn a_fix_of_the_history_that_the_files_lost_is_not_present() {
+        let kept = |added, removed| FixFacts { reachable: true, ..facts(added, removed) };
+        for (added, removed, state, sureness) in [
+            ((3, 3), (0, 2), State::Present, Sureness::Certain),
+            ((0, 0), (0, 0), State::Present, Sureness::Certain),
+            ((2, 3), (0, 2), State::Present, Sureness::Likely),
+            ((0, 3), (2, 2), State::Missing, Sureness::Likely),
+            ((0, 3), (0, 0), State::Missing, Sureness::Likely),
+            ((0, 0), (2, 2), State::Missing, Sureness::Likely),
+            ((0, 0), (0, 2), State::Present, Sureness::Certain),
+            ((0, 3), (0, 2), State::Unclear, Sureness::Unknown),
+            ((0, 1), (0, 0), State::Unclear, Sureness::Unknown),
+        ] {
+            check(&kept(added, removed), state, sureness);
+        }
+        let same =
+            FixFacts { same_patch: Some(facts((0, 1), (0, 0)).commit), ..facts((0, 3), (2, 2)) };
+        check(&same, State::Missing, Sureness::Likely);
+        let gone = FixFacts { code_files_there: 0, ..kept((0, 3), (2, 2)) };
+        check(&gone, State::Present, Sureness::Certain);
+    }
+
+    #[test]
+    fn code_that_upstream_changed_after_its_fix_is_not_lost_by_the_fork() {
+        let kept = FixFacts { reachable: true, ..facts((0, 3), (2, 2)) };
+        let upstream = |added: (usize, usize), removed: (usize, usize)| FixFacts {
+            upstream_likeness: Some(facts(added, removed).likeness),
+            ..kept.clone()
+        };
+        check(&upstream((0, 3), (2, 2)), State::Present, Sureness::Certain);
+        check(&upstream((3, 3), (0, 2)), State::Missing, Sureness::Likely);
     }
 
     #[test]

@@ -172,6 +172,11 @@ pub(crate) fn train_name(base: &Sha, target: &Sha, attempt: usize) -> String {
     if attempt > 1 { format!("{name}-{attempt}") } else { name }
 }
 
+/// The beginning of the id of the commit that a train of this name starts from.
+pub(crate) fn base_of_name(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -206,6 +211,7 @@ pub(crate) mod tests {
         let (base, target) = (sha(1), sha(2));
         let first = train_name(&base, &target, 1);
         assert_eq!(train_name(&base, &target, 2), format!("{first}-2"));
+        assert_eq!(base_of_name(&first), base.short());
         let branch = BranchName::parse(&format!("{TRAIN_BRANCHES}{first}")).expect("legal");
         assert_eq!(published_branch(&branch, PullLayout::Single, 3), branch.as_str());
         assert_eq!(published_branch(&branch, PullLayout::Stack, 3), format!("{branch}-step-3"));

@@ -5,7 +5,7 @@ use forge::{BODY_MAX_BYTES, NewPull};
 use model::id::BranchName;
 use model::inert::{inert_cell, inert_code, inert_line, inert_prose};
 
-use super::{PlannedStep, PullLayout, StepKind, TrainStep, published_branch};
+use super::{CommitLabel, PlannedStep, PullLayout, StepKind, TrainStep, published_branch};
 use crate::flow::record::ForkRunRecord;
 use crate::rules::conflict_row::conflict_rows;
 use crate::rules::pull_text::{MARK, cut, render_point, render_row};
@@ -24,16 +24,43 @@ const TABLE: &str =
 pub(crate) struct TrainPullFacts<'a> {
     pub(crate) step: &'a TrainStep,
     pub(crate) record: &'a ForkRunRecord,
-    /// Records of the steps before it, in order.
-    pub(crate) done: &'a [ForkRunRecord],
+    /// The steps before it, in order.
+    pub(crate) done: &'a [DoneStep],
     pub(crate) head: &'a BranchName,
     pub(crate) run_path: &'a str,
 }
 
+/// A step that is in the train's branch.
+#[derive(Debug, Clone)]
+pub(crate) enum DoneStep {
+    Run(Box<ForkRunRecord>),
+    /// A merge that a person made and pushed, or another machine.
+    Hand(HandStep),
+}
+
+/// A merge in the train's branch of which this machine has no run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HandStep {
+    /// Number of commits of upstream's main line that it merges.
+    pub(crate) commits: usize,
+    pub(crate) last: CommitLabel,
+}
+
+/// A run with the number of its step in the train's branch.
+type NumberedRun<'a> = (usize, &'a ForkRunRecord);
+
 /// Renders title and body.
 pub(crate) fn render_train_pull(facts: &TrainPullFacts<'_>) -> NewPull {
     let TrainPullFacts { step, record, done, head, run_path } = *facts;
-    let steps: Vec<&ForkRunRecord> = done.iter().chain([record]).collect();
+    let numbered = done.iter().zip(1..);
+    let runs = numbered.clone().filter_map(|(step, number)| match step {
+        DoneStep::Run(record) => Some((number, record.as_ref())),
+        DoneStep::Hand(_) => None,
+    });
+    let runs: Vec<NumberedRun<'_>> = runs.chain([(done.len() + 1, record)]).collect();
+    let mut rows: Vec<String> =
+        numbered.filter_map(|(step, number)| done_row(number, step)).collect();
+    rows.extend(run_row(done.len() + 1, record));
     let target = inert_line(&cut(&step.target));
     let (number, count) = (step.number, step.count());
     let title = match step.layout {
@@ -43,12 +70,10 @@ pub(crate) fn render_train_pull(facts: &TrainPullFacts<'_>) -> NewPull {
             counted(step.step.commits, "commit")
         ),
     };
-    let mut sections = vec![
-        Section { head: opening(facts), ..Section::default() },
-        table("Steps", &steps.iter().filter_map(|it| done_row(it)).collect::<Vec<_>>()),
-    ];
-    sections.extend(review(&steps));
-    sections.extend(conflicts(&steps));
+    let mut sections =
+        vec![Section { head: opening(facts), ..Section::default() }, table("Steps", &rows)];
+    sections.extend(review(&runs));
+    sections.extend(conflicts(&runs));
     let coming: Vec<String> =
         step.rest.iter().enumerate().map(|(at, it)| planned_row(number + 1 + at, it)).collect();
     if !coming.is_empty() {
@@ -64,10 +89,23 @@ fn opening(facts: &TrainPullFacts<'_>) -> String {
     let TrainPullFacts { step, record, .. } = *facts;
     let (branch, target) =
         (inert_code(record.fork.branch.as_str()), inert_code(&cut(&step.target)));
+    let by_hand = by_hand(facts.done);
+    let judged = match by_hand.is_empty() {
+        true => "each a merge commit that the host judged and checked before the next one",
+        false => "each a merge commit",
+    };
     let mut text = format!(
-        "{MARK}\n\nBrings {branch} up to date with upstream's {target} in steps, each a merge commit that the host judged and \
-         checked before the next one. Merge it with a merge commit: a squash would lose where upstream's history is.\n"
+        "{MARK}\n\nBrings {branch} up to date with upstream's {target} in steps, {judged}. Merge it with a merge commit: a squash \
+         would lose where upstream's history is.\n"
     );
+    if !by_hand.is_empty() {
+        let (noun, was) = if by_hand.len() == 1 { ("Step", "was") } else { ("Steps", "were") };
+        text.push_str(&format!(
+            "\n{noun} {} {was} made by a person and not checked here. The host judged and checked each of the others before the \
+             next one.\n",
+            by_hand.join(", ")
+        ));
+    }
     if step.layout == PullLayout::Stack && step.number > 1 {
         let before = published_branch(&step.branch, step.layout, step.number - 1);
         text.push_str(&format!(
@@ -79,6 +117,12 @@ fn opening(facts: &TrainPullFacts<'_>) -> String {
         text.push_str("\nMore steps follow on this branch.\n");
     }
     text
+}
+
+/// Numbers of the steps that people made.
+fn by_hand(done: &[DoneStep]) -> Vec<String> {
+    let hand = done.iter().zip(1..).filter(|(step, _)| matches!(step, DoneStep::Hand(_)));
+    hand.map(|(_, number): (_, usize)| number.to_string()).collect()
 }
 
 fn table(title: &'static str, rows: &[String]) -> Section {
@@ -93,40 +137,51 @@ fn table(title: &'static str, rows: &[String]) -> Section {
     section.at_most(ROWS)
 }
 
-fn done_row(record: &ForkRunRecord) -> Option<String> {
-    let train = record.train.as_ref()?;
+fn done_row(number: usize, step: &DoneStep) -> Option<String> {
+    match step {
+        DoneStep::Run(record) => run_row(number, record),
+        DoneStep::Hand(HandStep { commits, last }) => {
+            Some(row(number, (*commits, last), "–", ("a person", "not checked here")))
+        }
+    }
+}
+
+fn run_row(number: usize, record: &ForkRunRecord) -> Option<String> {
+    let step = &record.train.as_ref()?.step;
     let by = match (record.merged_alone, record.resolver.is_some()) {
         (false, _) => inert_code(&record.settings.provider),
         (true, true) => "git and the resolver".to_owned(),
         (true, false) => "git".to_owned(),
     };
     let check = record.check.as_ref().map_or("none".to_owned(), check_words);
-    Some(row(train.number, &train.step, &by, &check))
+    Some(row(number, (step.commits, &step.last), step.kind.words(), (&by, &check)))
 }
 
 fn planned_row(number: usize, step: &PlannedStep) -> String {
-    row(number, step, "–", "–")
+    row(number, (step.commits, &step.last), step.kind.words(), ("–", "–"))
 }
 
-fn row(number: usize, step: &PlannedStep, by: &str, check: &str) -> String {
+fn row(
+    number: usize,
+    (commits, last): (usize, &CommitLabel),
+    kind: &str,
+    (by, check): (&str, &str),
+) -> String {
     format!(
-        "| {number} | {} | `{}` {} | {} | {by} | {} |\n",
-        step.commits,
-        step.last.sha.short(),
-        inert_cell(&cut(&step.last.subject)),
-        step.kind.words(),
+        "| {number} | {commits} | `{}` {} | {kind} | {by} | {} |\n",
+        last.sha.short(),
+        inert_cell(&cut(&last.subject)),
         inert_prose(check)
     )
 }
 
 /// Points of all steps, each with the number of its step.
-fn review(steps: &[&ForkRunRecord]) -> Option<Section> {
-    let points = steps.iter().flat_map(|record| {
-        let number = record.train.as_ref().map_or(0, |train| train.number);
+fn review(runs: &[NumberedRun<'_>]) -> Option<Section> {
+    let points = runs.iter().flat_map(|(number, record)| {
         let render = move |point| format!("- step {number}: {}", &render_point(&point)[2..]);
         review_points(record).into_iter().map(render)
     });
-    let named = steps.iter().filter_map(|record| breaking(record));
+    let named = runs.iter().filter_map(|(number, record)| breaking(*number, record));
     let items: Vec<String> = named.chain(points).collect();
     let section = Section {
         title: "Needs a look",
@@ -139,18 +194,17 @@ fn review(steps: &[&ForkRunRecord]) -> Option<Section> {
 }
 
 /// The commit that breaks the check, if the step is one.
-fn breaking(record: &ForkRunRecord) -> Option<String> {
+fn breaking(number: usize, record: &ForkRunRecord) -> Option<String> {
     let train = record.train.as_ref().filter(|train| train.step.kind == StepKind::Break)?;
     Some(format!(
-        "- step {}: `{}` {} breaks the fork's check without a conflict, so the fork was adapted to it\n",
-        train.number,
+        "- step {number}: `{}` {} breaks the fork's check without a conflict, so the fork was adapted to it\n",
         train.step.last.sha.short(),
         inert_prose(&cut(&train.step.last.subject))
     ))
 }
 
-fn conflicts(steps: &[&ForkRunRecord]) -> Option<Section> {
-    let rows = steps.iter().flat_map(|record| conflict_rows(record));
+fn conflicts(runs: &[NumberedRun<'_>]) -> Option<Section> {
+    let rows = runs.iter().flat_map(|(_, record)| conflict_rows(record));
     let items: Vec<String> = rows.map(|row| render_row(&row)).collect();
     let section = Section {
         title: "Conflicts",
@@ -193,7 +247,7 @@ mod tests {
         step.step.last.subject = "api: thanks @victim <img src=x> |".to_owned();
         last.train = Some(step.clone());
         let head = BranchName::parse(&step.published_branch()).expect("legal");
-        let (record, done) = (&last, &[done][..]);
+        let (record, done) = (&last, &[DoneStep::Run(Box::new(done))][..]);
         render_train_pull(&TrainPullFacts {
             step: &step,
             record,
@@ -221,6 +275,36 @@ mod tests {
         // In code and in words, text of upstream's authors calls nobody and is no markup.
         assert!(body.contains("`api: thanks @victim <img src=x> \\x7c`"), "{body}");
         assert!(body.contains("api: thanks @\u{200b}victim \\<"), "{body}");
+    }
+
+    #[test]
+    fn a_step_that_a_person_made_is_listed_as_one_that_was_not_checked() {
+        let mut first = record(&json!({}));
+        first.train = Some(train(StepKind::Batch, 1, PullLayout::Single));
+        let hand = HandStep { commits: 1, last: crate::rules::train::tests::label(2) };
+        let done = [DoneStep::Run(Box::new(first)), DoneStep::Hand(hand)];
+        let mut last = record(&json!({}));
+        let step = train(StepKind::Batch, 3, PullLayout::Single);
+        last.train = Some(step.clone());
+        let head = step.branch.clone();
+        let facts = TrainPullFacts {
+            step: &step,
+            record: &last,
+            done: &done,
+            head: &head,
+            run_path: "~/x",
+        };
+        let body = render_train_pull(&facts).body;
+        for words in [
+            "| 2 | 1 |",
+            "| – | a person | not checked here |",
+            "| 3 | 1 |",
+            "| 4 | 3 |",
+            "Step 2 was made by a person and not checked here.",
+        ] {
+            assert!(body.contains(words), "{words}: {body}");
+        }
+        assert!(!body.contains("that the host judged and checked before the next one."), "{body}");
     }
 
     #[test]

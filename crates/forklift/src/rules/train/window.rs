@@ -1,18 +1,16 @@
 //! Search for the longest clean batch in a window of upstream's commits.
 //!
-//! A merge can begin or cease to conflict only at commits that touch what the fork changed: the candidates. Few of them are tried one by one, which is exact. Of many, halving finds one place where a conflict begins, and
-//! probes below and above it find the others: a conflict may appear, be undone upstream, and appear again.
+//! A merge can begin or cease to conflict only at commits that touch what the fork changed: the candidates. A conflict may
+//! appear, be undone upstream, and appear again, so every candidate is tried: halving would pass over such a conflict. One call
+//! of git tries many of them.
 
 use std::collections::BTreeMap;
 
-/// Most candidates that are tried one by one.
-const MOST_ONE_BY_ONE: usize = 40;
+/// Most candidates that are tried at once.
+const MOST_AT_ONCE: usize = 40;
 
-/// Probes, evenly spread, after halving.
-const PROBES: usize = 12;
-
-/// Most candidates that are tried at once where the first conflict is enough.
-const MOST_AT_ONCE: usize = 16;
+/// The same where the first conflict is enough.
+const MOST_TO_FIRST: usize = 16;
 
 /// Extent of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +40,6 @@ pub(crate) struct WindowSearch {
     candidates: Vec<usize>,
     /// Known candidates by index, with whether they are clean.
     known: BTreeMap<usize, bool>,
-    has_probed: bool,
 }
 
 impl WindowSearch {
@@ -52,55 +49,25 @@ impl WindowSearch {
         candidates: Vec<usize>,
         extent: SearchExtent,
     ) -> Self {
-        Self { start, end, extent, candidates, known: BTreeMap::new(), has_probed: false }
+        Self { start, end, extent, candidates, known: BTreeMap::new() }
     }
 
     /// Positions to try next; none when the search is done.
-    pub(crate) fn next_trials(&mut self) -> Vec<usize> {
-        let count = self.candidates.len();
-        let indices: Vec<usize> = if self.extent == SearchExtent::FirstConflict {
-            let tried = self.known.len();
-            let has_conflict = self.known.values().any(|clean| !clean);
-            let next = if has_conflict { 0 } else { (tried + 1).min(MOST_AT_ONCE) };
-            (tried..count).take(next).collect()
-        } else if count <= MOST_ONE_BY_ONE {
-            (0..count).filter(|index| !self.known.contains_key(index)).collect()
-        } else if self.known.is_empty() {
-            vec![0, count - 1]
-        } else if let Some(middle) = self.between_first().or_else(|| self.between_last()) {
-            vec![middle]
-        } else if self.has_probed {
-            Vec::new()
-        } else {
-            self.has_probed = true;
-            let spread = (1..=PROBES).map(|probe| probe * (count - 1) / (PROBES + 1));
-            let mut probes: Vec<usize> =
-                spread.filter(|index| !self.known.contains_key(index)).collect();
-            probes.dedup();
-            probes
+    pub(crate) fn next_trials(&self) -> Vec<usize> {
+        // They are tried in order, so that their number says which come next.
+        let tried = self.known.len();
+        let next = match self.extent {
+            SearchExtent::Whole => MOST_AT_ONCE,
+            SearchExtent::FirstConflict if self.known.values().any(|clean| !clean) => 0,
+            SearchExtent::FirstConflict => (tried + 1).min(MOST_TO_FIRST),
         };
-        indices.into_iter().map(|index| self.candidates[index]).collect()
+        self.candidates.iter().skip(tried).take(next).copied().collect()
     }
 
     pub(crate) fn learn(&mut self, position: usize, is_clean: bool) {
         if let Ok(index) = self.candidates.binary_search(&position) {
             self.known.insert(index, is_clean);
         }
-    }
-
-    /// A candidate between the first known conflict and the last known clean one before it.
-    fn between_first(&self) -> Option<usize> {
-        let conflict = *self.known.iter().find(|(_, clean)| !**clean)?.0;
-        let clean = self.known.range(..conflict).next_back().map(|(index, _)| *index);
-        unknown_between(clean, conflict)
-    }
-
-    /// A candidate between the last known clean one and the known conflict after it.
-    fn between_last(&self) -> Option<usize> {
-        let clean = self.known.iter().rev().find(|(_, clean)| **clean).map(|(index, _)| *index);
-        let after = clean.map_or(0, |index| index + 1);
-        let conflict = *self.known.range(after..).next()?.0;
-        unknown_between(clean, conflict)
     }
 
     /// The result, when the search is done.
@@ -121,11 +88,6 @@ impl WindowSearch {
             passes: conflicts().map(position).filter(in_batch).collect(),
         }
     }
-}
-
-fn unknown_between(clean: Option<usize>, conflict: usize) -> Option<usize> {
-    let low = clean.map_or(0, |index| index + 1);
-    (low < conflict).then(|| usize::midpoint(low, conflict)).map(|middle| middle.min(conflict - 1))
 }
 
 #[cfg(test)]
@@ -187,17 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn of_many_candidates_few_are_tried() {
+    fn a_conflict_among_many_candidates_that_upstream_undid_is_found() {
         let all: Vec<usize> = (0..150).collect();
-        for first in [0, 1, 74, 148, 149] {
-            let (window, trials) = run(0, 150, &all, |at| at < first);
-            assert_eq!(window.first_conflict, Some(first));
-            assert_eq!(window.batch_end, first.checked_sub(1));
-            assert!(trials <= 22, "{trials} trials");
-        }
-        let (window, trials) = run(0, 150, &all, |_| true);
-        assert_eq!((window.batch_end, window.first_conflict), (Some(149), None));
-        assert!(trials <= 14, "{trials} trials");
+        let (window, trials) = run(0, 150, &all, |at| !(5..8).contains(&at));
+        assert_eq!((window.batch_end, window.first_conflict), (Some(149), Some(5)));
+        assert_eq!((window.passes, trials), (vec![5, 6, 7], 150));
     }
 
     #[test]
@@ -228,9 +184,8 @@ mod tests {
         for _ in 0..2000 {
             let end = 1 + usize::try_from(next_random(&mut state) % 150).expect("small");
             let share = 1 + next_random(&mut state) % 8;
-            let mut candidates: Vec<usize> =
+            let candidates: Vec<usize> =
                 (0..end).filter(|_| next_random(&mut state) % 8 < share).collect();
-            candidates.truncate(MOST_ONE_BY_ONE);
             let conflicting: Vec<bool> =
                 (0..end).map(|_| next_random(&mut state).is_multiple_of(3)).collect();
             let is_clean = |at: usize| {

@@ -1,0 +1,223 @@
+//! Record of every attempt to bring a fork up to date: written before anything can fail, and ended with how it went.
+//!
+//! The records are outside the runs, because a sync that cannot fetch, or finds its token unreadable, never has a run.
+
+use std::path::{Path, PathBuf};
+
+use host::dirs::Dirs;
+use host::lock::{FileLock, LockKind};
+use jiff::Timestamp;
+use model::exit::ForkliftExit;
+use model::id::BranchName;
+use serde_json::json;
+use shell::Ui;
+use shell::config::Config;
+
+use super::notify::run_notification;
+use super::observe::fork_directory;
+use crate::commands::block_on;
+use crate::commands::run_args::RunArgs;
+use crate::exit::{Failure, OrExit, Outcome};
+use crate::rules::sync_attempt::{
+    AttemptEnd, AttemptLog, AttemptProcess, Notification, SyncAttempt,
+};
+
+/// Tries to get the lock of a log, which is held as long as it takes to write a small file.
+const TRIES: usize = 20;
+
+/// Folder of the attempts: one file for each fork.
+pub(crate) struct AttemptStore {
+    folder: PathBuf,
+}
+
+impl AttemptStore {
+    pub(crate) fn from_env() -> Result<Self, Failure> {
+        let dirs = Dirs::from_env().or_usage()?;
+        Ok(Self { folder: dirs.state_home().join("forklift/attempts") })
+    }
+
+    fn path(&self, fork: &Path) -> PathBuf {
+        let key = model::digest::short_sha256(fork.as_os_str().as_encoded_bytes(), 10);
+        self.folder.join(format!("{key}.json"))
+    }
+
+    pub(crate) fn knows(&self, fork: &Path) -> bool {
+        self.path(fork).exists()
+    }
+
+    /// The logs of all forks, and the files that cannot be read.
+    pub(crate) fn load_all(&self) -> Result<(Vec<AttemptLog>, Vec<PathBuf>), Failure> {
+        let (mut logs, mut unreadable) = (Vec::new(), Vec::new());
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok((logs, unreadable));
+            }
+            entries => entries.or_machine()?,
+        };
+        for entry in entries {
+            let path = entry.or_machine()?.path();
+            if path.extension().is_some_and(|kind| kind == "json") {
+                match load(&path) {
+                    Some(log) => logs.push(log),
+                    None => unreadable.push(path),
+                }
+            }
+        }
+        logs.sort_by(|one, other| one.fork.cmp(&other.fork));
+        Ok((logs, unreadable))
+    }
+
+    /// Changes the log of a fork, which begins empty. One that cannot be read is begun again.
+    pub(crate) fn update<T>(
+        &self,
+        fork: &Path,
+        change: impl FnOnce(&mut AttemptLog) -> T,
+    ) -> Result<T, Failure> {
+        std::fs::create_dir_all(&self.folder).or_machine()?;
+        let path = self.path(fork);
+        let kind = LockKind::Exclusive { note: "attempt" };
+        let lock_path = path.with_extension("lock");
+        let mut tries = (1..TRIES).map(|_| FileLock::try_acquire(&lock_path, kind));
+        let _lock = match tries.find(Result::is_ok) {
+            Some(lock) => lock.or_machine()?,
+            None => FileLock::try_acquire(&lock_path, kind).or_machine()?,
+        };
+        let mut log = load(&path).unwrap_or_else(|| AttemptLog::new(fork.to_path_buf()));
+        let changed = change(&mut log);
+        let bytes = serde_json::to_vec(&log).or_exit(ForkliftExit::Internal)?;
+        host::file::write_atomic(&path, &bytes, 0o600).or_machine()?;
+        Ok(changed)
+    }
+}
+
+fn load(path: &Path) -> Option<AttemptLog> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+/// What a sync is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SyncPlace {
+    /// A folder of which nothing is known: only a repository is recorded.
+    Folder,
+    /// A fork that a list or the command line names as one.
+    Listed,
+}
+
+/// A sync that is at work, with the record of it. A machine on which it cannot be written is no reason not to sync.
+pub(crate) struct RecordedSync {
+    store: Option<AttemptStore>,
+    fork: PathBuf,
+    began_at: Timestamp,
+    process: AttemptProcess,
+    args: RunArgs,
+}
+
+impl RecordedSync {
+    /// Records that a sync begins in the folder of these options.
+    pub(crate) fn begin(ui: &Ui, args: &RunArgs, place: SyncPlace) -> Self {
+        let found = fork_directory(args.directory.as_deref()).map(|dir| fork_root(&dir));
+        let (fork, is_repository) = found.unwrap_or_default();
+        let branch = args.names.main_branch.clone();
+        let store = AttemptStore::from_env()
+            .ok()
+            .filter(|store| is_repository || place == SyncPlace::Listed || store.knows(&fork));
+        Self::begin_at(ui, store, fork, branch, args)
+    }
+
+    /// The same for a file that lists forks.
+    pub(crate) fn begin_list(ui: &Ui, list: &Path, args: &RunArgs) -> Self {
+        let list = std::path::absolute(list).unwrap_or_else(|_| list.to_path_buf());
+        Self::begin_at(ui, AttemptStore::from_env().ok(), list, None, args)
+    }
+
+    fn begin_at(
+        ui: &Ui,
+        store: Option<AttemptStore>,
+        fork: PathBuf,
+        branch: Option<BranchName>,
+        args: &RunArgs,
+    ) -> Self {
+        let process = AttemptProcess { pid: std::process::id(), boot: host::proc::boot_id() };
+        let began_at = host::clock::now();
+        let attempt = SyncAttempt { began_at, process: process.clone(), branch, end: None };
+        if let Some(store) = &store {
+            warn_unless_written(ui, store.update(&fork, |log| log.begin(attempt)));
+            host::failpoint::hit("sync-begun");
+        }
+        Self { store, fork, began_at, process, args: args.clone() }
+    }
+
+    /// Records how the sync ended, and notifies the user about a failure that left no run to do so.
+    pub(crate) async fn end(&self, ui: &Ui, ended: Result<SyncEnd, &Failure>) {
+        let Some(store) = &self.store else { return };
+        let status = ended.map_or_else(|failure| failure.status, |end| end.status);
+        // A person who stops a sync knows about it.
+        let failure = ended.err().filter(|_| status != ForkliftExit::Interrupted);
+        let end = AttemptEnd {
+            at: host::clock::now(),
+            status: status.code(),
+            problem: failure.map(ToString::to_string),
+            is_up_to_date: ended.is_ok_and(|end| end.is_up_to_date),
+        };
+        let ended = store.update(&self.fork, |log| log.end(self.began_at, &self.process, end));
+        let due = matches!(ended, Ok(Notification::Due));
+        warn_unless_written(ui, ended.map(drop));
+        let Some(failure) = failure.filter(|_| due) else { return };
+        let given = self.args.notify_cmd.clone();
+        let command = given.or_else(|| Config::load().ok()?.notify.command);
+        let Some(command) = command else { return };
+        let event = json!({
+            "event": "sync_failed", "fork": self.fork, "status": status.code(), "name": status.name(),
+            "problem": failure.to_string(), "remedy": failure.remedy(), "next": "forklift status",
+        });
+        let folder = if self.fork.is_dir() { &self.fork } else { Path::new("/") };
+        run_notification(ui, &command, folder, &event).await;
+    }
+}
+
+fn warn_unless_written(ui: &Ui, written: Result<(), Failure>) {
+    if let Err(failure) = written {
+        ui.warn(&format!("the attempt is not recorded for 'forklift status': {failure}"));
+    }
+}
+
+/// The root of the checkout that has a folder, and whether it is a repository, without git: a repository that git refuses to
+/// read, or a folder that is gone, has attempts as well.
+fn fork_root(dir: &Path) -> (PathBuf, bool) {
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+    let real = std::fs::canonicalize(&absolute).unwrap_or(absolute);
+    if let Some(root) = real.ancestors().find(|folder| folder.join(".git").exists()) {
+        return (root.to_path_buf(), true);
+    }
+    let is_bare = ["HEAD", "objects", "refs"].iter().all(|part| real.join(part).exists());
+    (real, is_bare)
+}
+
+/// Runs a sync with a record of it.
+pub(crate) fn recorded(
+    ui: &Ui,
+    args: &RunArgs,
+    sync: impl FnOnce() -> Result<SyncEnd, Failure>,
+) -> Outcome {
+    let record = RecordedSync::begin(ui, args, SyncPlace::Folder);
+    let ended = sync();
+    block_on(async {
+        record.end(ui, ended.as_ref().copied()).await;
+        Ok(())
+    })?;
+    ended.map(|end| end.status)
+}
+
+/// End of a sync that did not fail.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SyncEnd {
+    pub(crate) status: ForkliftExit,
+    /// There was nothing to do, and no run says so.
+    pub(crate) is_up_to_date: bool,
+}
+
+impl From<ForkliftExit> for SyncEnd {
+    fn from(status: ForkliftExit) -> Self {
+        Self { status, is_up_to_date: false }
+    }
+}

@@ -1,0 +1,417 @@
+//! Status of every fork: by its runs, by the attempts that left none, and by what was fetched last.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use host::git::UserRepo;
+use jiff::Timestamp;
+use model::exit::ForkliftExit;
+use model::id::{BranchName, RemoteName, RunId, Sha};
+use run_store::run_dir;
+use serde::Serialize;
+
+use super::attempt::AttemptStore;
+use super::observe::{find_repo, fork_key};
+use super::record::{Fork, ForkRunRecord};
+use super::run::{final_status, final_verdict};
+use crate::commands::ForkliftDirs;
+use crate::commands::runs::where_to;
+use crate::exit::{Failure, OrExit};
+use crate::rules::judge::Verdict;
+use crate::rules::next_step::next_command;
+use crate::rules::shell_words::{in_folder, quoted_path};
+use crate::rules::sync_attempt::{AttemptLog, SyncAttempt};
+use crate::rules::sync_health::{SyncFacts, SyncOutcome, SyncRun, count_missed, find_overdue};
+
+const DAY_SECS: i64 = 24 * 3600;
+
+/// A fork with its newest run and its newest attempts.
+#[derive(Debug, Serialize)]
+pub(crate) struct ForkStatus {
+    pub(crate) fork: PathBuf,
+    /// `None` for a fork that never had a run, if none was asked for.
+    pub(crate) branch: Option<BranchName>,
+    /// Commits of upstream that the fork lacks, by what was fetched last; `None` where that cannot be told.
+    pub(crate) behind: Option<usize>,
+    /// Days since the oldest of these commits was made.
+    pub(crate) behind_days: Option<i64>,
+    /// Reason why it cannot be told how far behind the fork is.
+    pub(crate) behind_unknown: Option<String>,
+    /// The newest run that published all of its target or found nothing to do, and when it began.
+    pub(crate) last_good: Option<LastGood>,
+    /// Syncs in a row without a result, up to the newest.
+    pub(crate) missed: usize,
+    /// Reason why the fork is overdue.
+    pub(crate) overdue: Option<String>,
+    /// What keeps upstream from the fork: the newest sync that failed, the message of the newest run, or a review.
+    pub(crate) blocked: Option<String>,
+    pub(crate) run: Option<String>,
+    /// `None` while the run is not finished.
+    pub(crate) verdict: Option<serde_json::Value>,
+    pub(crate) words: String,
+    /// Pull request, or branch, of the newest publication.
+    pub(crate) published: Option<String>,
+    pub(crate) next: String,
+}
+
+/// A sync that reached its target.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct LastGood {
+    /// `None` for a train that found nothing to do.
+    pub(crate) run: Option<String>,
+    pub(crate) at: Timestamp,
+}
+
+/// A run as it was found.
+struct ForkRunOnDisk {
+    record: ForkRunRecord,
+    is_closed: bool,
+}
+
+/// A finished sync with its time.
+struct TimedSync {
+    at: Timestamp,
+    outcome: SyncOutcome,
+    run: Option<String>,
+}
+
+/// Observes every fork and branch, that of the newest run first. Returns the logs that could not be read as well.
+pub(crate) async fn observe_forks(
+    places: &ForkliftDirs,
+    max_days: Option<i64>,
+) -> Result<(Vec<ForkStatus>, Vec<PathBuf>), Failure> {
+    let (mut logs, unreadable) = AttemptStore::from_env()?.load_all()?;
+    let dirs = run_dir::list(&places.runs).or_machine()?.into_iter();
+    let load = |dir: run_dir::RunDir| {
+        let record = ForkRunRecord::load(&dir).ok()?;
+        Some(ForkRunOnDisk { record, is_closed: dir.is_closed() })
+    };
+    let mut runs: Vec<ForkRunOnDisk> = dirs.filter_map(load).collect();
+    // A fix that was landed alone is no sync.
+    runs.retain(|run| run.record.fix.is_none());
+    // The names of two forks' runs say nothing about which is newer within a second.
+    runs.sort_by_key(|run| Reverse(run.record.started_at));
+    let withdrawn: BTreeSet<RunId> = runs.iter().filter_map(withdrawn_by).collect();
+    let mut groups: Vec<Vec<ForkRunOnDisk>> = Vec::new();
+    for run in runs {
+        let Fork { path, branch, .. } = &run.record.fork;
+        let is_same = |group: &&mut Vec<ForkRunOnDisk>| {
+            let fork = &group[0].record.fork;
+            fork.path == *path && fork.branch == *branch
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    let forgotten: BTreeSet<PathBuf> =
+        logs.iter().filter(|log| log.is_forgotten).map(|log| log.fork.clone()).collect();
+    groups.retain(|group| !forgotten.contains(&group[0].record.fork.path));
+    logs.retain(|log| !log.is_forgotten);
+    let mut rows = Vec::new();
+    for group in &groups {
+        let log = logs.iter().find(|log| log.fork == group[0].record.fork.path);
+        rows.push(fork_status(places, group, log, &withdrawn, max_days).await);
+    }
+    for log in &logs {
+        let known = groups.iter().map(|group| &group[0].record.fork);
+        let known: Vec<&BranchName> =
+            known.filter(|fork| fork.path == log.fork).map(|fork| &fork.branch).collect();
+        for (branch, attempts) in attempts_without_run(log, &known) {
+            rows.extend(status_without_run(&log.fork, branch, &attempts, max_days));
+        }
+    }
+    Ok((rows, unreadable))
+}
+
+/// The attempts that belong to no branch with a run, by the branch that they asked for.
+fn attempts_without_run<'a>(
+    log: &'a AttemptLog,
+    known: &[&BranchName],
+) -> Vec<(Option<BranchName>, Vec<&'a SyncAttempt>)> {
+    let mut found: Vec<(Option<BranchName>, Vec<&SyncAttempt>)> = Vec::new();
+    for attempt in &log.attempts {
+        let is_shown = match &attempt.branch {
+            Some(branch) => known.contains(&branch),
+            None => !known.is_empty(),
+        };
+        if is_shown {
+            continue;
+        }
+        match found.iter_mut().find(|(branch, _)| *branch == attempt.branch) {
+            Some((_, attempts)) => attempts.push(attempt),
+            None => found.push((attempt.branch.clone(), vec![attempt])),
+        }
+    }
+    found
+}
+
+fn withdrawn_by(run: &ForkRunOnDisk) -> Option<RunId> {
+    match &run.record.verdict {
+        Some(Verdict::Withdrawn { run: of }) if run.is_closed => Some(of.clone()),
+        _ => None,
+    }
+}
+
+pub(crate) fn days_since(when: Timestamp) -> i64 {
+    (host::clock::now().as_second() - when.as_second()).max(0) / DAY_SECS
+}
+
+/// Status of a fork by its runs, newest first, and by its attempts.
+async fn fork_status(
+    places: &ForkliftDirs,
+    runs: &[ForkRunOnDisk],
+    log: Option<&AttemptLog>,
+    withdrawn: &BTreeSet<RunId>,
+    max_days: Option<i64>,
+) -> ForkStatus {
+    let ForkRunOnDisk { record, is_closed } = &runs[0];
+    let fork = &record.fork;
+    let of_branch = |it: &&SyncAttempt| it.branch.as_ref().is_none_or(|it| *it == fork.branch);
+    let attempts: Vec<&SyncAttempt> =
+        log.map(|log| log.attempts.iter().filter(of_branch).collect()).unwrap_or_default();
+    let syncs = timed_syncs(runs, &attempts, withdrawn);
+    let behind = observe_behind(places, fork).await;
+    let count = behind.as_ref().ok().map(|it| it.0);
+    let verdict = is_closed.then(|| final_verdict(record));
+    let failed = newest_failure(&syncs, &attempts);
+    let unknown = behind.as_ref().err().cloned();
+    let blocked = failed.or_else(|| unknown.clone()).or_else(|| {
+        verdict.as_ref().and_then(|verdict| blocking_message(runs, verdict, count == Some(0)))
+    });
+    let next = match &verdict {
+        None => format!("forklift attach {}", record.run),
+        Some(_) if !fork.path.is_dir() => forget(&fork.path),
+        Some(verdict) => next_command(record, verdict)
+            .map_or_else(|| sync(&fork.path), |next| in_folder(&next, &fork.path)),
+    };
+    // An older run may have the newest publication; one that was taken back ends the search.
+    let current = runs.iter().take_while(|run| run.record.withdraws.is_none());
+    let mut sent = current.filter_map(|run| run.record.publication.as_ref());
+    let (missed, overdue) = judge_syncs(&syncs, count, max_days);
+    ForkStatus {
+        fork: fork.path.clone(),
+        branch: Some(fork.branch.clone()),
+        behind: count,
+        behind_days: behind.as_ref().ok().and_then(|it| it.1),
+        behind_unknown: unknown,
+        last_good: last_good(&syncs),
+        missed,
+        overdue,
+        blocked,
+        words: verdict.as_ref().map_or("not finished", |verdict| verdict.word()).to_owned(),
+        verdict: verdict.map(|verdict| serde_json::json!(verdict)),
+        run: Some(record.run.to_string()),
+        published: sent.find(|sent| sent.pushed).map(where_to),
+        next,
+    }
+}
+
+/// Status of a branch that never had a run, or of a list of forks; `None` if all is well with it.
+fn status_without_run(
+    fork: &Path,
+    branch: Option<BranchName>,
+    attempts: &[&SyncAttempt],
+    max_days: Option<i64>,
+) -> Option<ForkStatus> {
+    let syncs = timed_syncs(&[], attempts, &BTreeSet::new());
+    let blocked = newest_failure(&syncs, attempts)?;
+    let (missed, overdue) = judge_syncs(&syncs, None, max_days);
+    Some(ForkStatus {
+        fork: fork.to_path_buf(),
+        branch,
+        behind: None,
+        behind_days: None,
+        behind_unknown: Some("no sync has come so far".to_owned()),
+        last_good: last_good(&syncs),
+        missed,
+        overdue,
+        blocked: Some(blocked),
+        run: None,
+        verdict: None,
+        words: "none".to_owned(),
+        published: None,
+        next: if fork.is_dir() { sync(fork) } else { forget(fork) },
+    })
+}
+
+fn sync(fork: &Path) -> String {
+    format!("forklift -C {}", quoted_path(fork))
+}
+
+fn forget(fork: &Path) -> String {
+    format!("forklift status --forget {}", quoted_path(fork))
+}
+
+fn judge_syncs(
+    syncs: &[TimedSync],
+    behind: Option<usize>,
+    max_days: Option<i64>,
+) -> (usize, Option<String>) {
+    let run = |sync: &TimedSync| SyncRun { outcome: sync.outcome, days: days_since(sync.at) };
+    let runs: Vec<SyncRun> = syncs.iter().map(run).collect();
+    (count_missed(&runs), find_overdue(&SyncFacts { behind, runs: &runs, max_days }))
+}
+
+fn last_good(syncs: &[TimedSync]) -> Option<LastGood> {
+    let good = syncs.iter().find(|sync| sync.outcome == SyncOutcome::Good)?;
+    Some(LastGood { run: good.run.clone(), at: good.at })
+}
+
+/// The finished syncs of a fork, newest first: its closed runs, and the attempts that left none.
+fn timed_syncs(
+    runs: &[ForkRunOnDisk],
+    attempts: &[&SyncAttempt],
+    withdrawn: &BTreeSet<RunId>,
+) -> Vec<TimedSync> {
+    let closed = runs.iter().filter(|run| run.is_closed && run.record.withdraws.is_none());
+    let mut syncs: Vec<TimedSync> = closed
+        .map(|run| TimedSync {
+            at: run.record.started_at,
+            outcome: run_outcome(&run.record, withdrawn),
+            run: Some(run.record.run.to_string()),
+        })
+        .collect();
+    let by_attempt = attempts.iter().filter_map(|attempt| {
+        let outcome = attempt_outcome(attempt, &syncs)?;
+        Some(TimedSync { at: attempt.began_at, outcome, run: None })
+    });
+    let by_attempt: Vec<TimedSync> = by_attempt.collect();
+    syncs.extend(by_attempt);
+    syncs.sort_by_key(|sync| Reverse(sync.at));
+    syncs
+}
+
+fn run_outcome(record: &ForkRunRecord, withdrawn: &BTreeSet<RunId>) -> SyncOutcome {
+    if final_status(record) != ForkliftExit::Success {
+        return SyncOutcome::Missed;
+    }
+    let is_pushed = record.publication.as_ref().is_some_and(|sent| sent.pushed);
+    let is_whole = record.train.as_ref().is_none_or(|step| step.rest.is_empty());
+    match final_verdict(record) {
+        Verdict::UpToDate => SyncOutcome::Good,
+        Verdict::Publish if is_pushed && is_whole && !withdrawn.contains(&record.run) => {
+            SyncOutcome::Good
+        }
+        _ => SyncOutcome::Held,
+    }
+}
+
+/// Outcome of an attempt by itself; `None` if it is at work, if a person stopped it, or if a closed run of it counts.
+fn attempt_outcome(attempt: &SyncAttempt, runs: &[TimedSync]) -> Option<SyncOutcome> {
+    let Some(end) = &attempt.end else {
+        let is_at_work = attempt.process.boot == host::proc::boot_id()
+            && host::proc::is_running(attempt.process.pid);
+        return (!is_at_work).then_some(SyncOutcome::Failed);
+    };
+    let is_own = |run: &TimedSync| (attempt.began_at..=end.at).contains(&run.at);
+    if end.is_up_to_date {
+        return Some(SyncOutcome::Good);
+    }
+    if runs.iter().any(is_own) || end.status == ForkliftExit::Interrupted.code() {
+        return None;
+    }
+    Some(if end.status == ForkliftExit::Success.code() {
+        SyncOutcome::Held
+    } else {
+        SyncOutcome::Failed
+    })
+}
+
+/// What the newest sync failed with, if it left no closed run.
+fn newest_failure(syncs: &[TimedSync], attempts: &[&SyncAttempt]) -> Option<String> {
+    let newest = syncs.first().filter(|sync| sync.outcome == SyncOutcome::Failed)?;
+    let attempt = attempts.iter().find(|attempt| attempt.began_at == newest.at)?;
+    let day = newest.at.strftime("%Y-%m-%d");
+    Some(match &attempt.end {
+        None => {
+            format!("the sync of {day} ended without a result, as after kill -9 or a power cut")
+        }
+        Some(end) => {
+            let problem = end.problem.clone();
+            let problem = problem.unwrap_or_else(|| format!("it ended with status {}", end.status));
+            format!("the sync of {day} failed: {problem}")
+        }
+    })
+}
+
+/// The message of a run that did not reach its target, could not publish, or waits for people.
+fn blocking_message(runs: &[ForkRunOnDisk], verdict: &Verdict, has_all: bool) -> Option<String> {
+    let record = &runs[0].record;
+    let problem = record.publication.as_ref().and_then(|sent| sent.problem.clone());
+    if let Some(problem) = problem {
+        return Some(format!("not published: {problem}"));
+    }
+    let is_pushed = record.publication.as_ref().is_some_and(|sent| sent.pushed);
+    match verdict {
+        Verdict::AwaitingReview { .. } if has_all => None,
+        Verdict::AwaitingReview { run, branch, pull } => {
+            let opened = runs.iter().find(|it| it.record.run == *run);
+            let since = opened.map_or_else(String::new, |opened| {
+                format!(" since {}", opened.record.started_at.strftime("%Y-%m-%d"))
+            });
+            let what = pull.clone().unwrap_or_else(|| branch.to_string());
+            Some(format!("{what} waits for review{since}"))
+        }
+        Verdict::Publish if !is_pushed => {
+            Some("verified and not pushed: it was held back".to_owned())
+        }
+        _ if final_status(record) != ForkliftExit::Success => Some(verdict.message()),
+        _ => None,
+    }
+}
+
+/// Number of upstream's commits that the fork lacks, and the days since the oldest of them was made; the error says why it
+/// cannot be told.
+async fn observe_behind(
+    places: &ForkliftDirs,
+    fork: &Fork,
+) -> Result<(usize, Option<i64>), String> {
+    if !fork.path.is_dir() {
+        return Err("the folder of the fork is gone".to_owned());
+    }
+    let user: UserRepo = find_repo(&fork.path).await.map_err(|failure| failure.to_string())?;
+    let (origin, upstream) = (&fork.remotes.origin, &fork.remotes.upstream);
+    if let Some(remote) = [origin, upstream].into_iter().find(|it| !user.has_remote(it)) {
+        return Err(format!("the fork has no remote '{remote}' any more"));
+    }
+    // Trains fetch into a repository of their own, which sees the objects of the checkout as well.
+    let trains = places.runs.with_file_name("trains").join(fork_key(&user)).join("repo.git");
+    let of_trains = match trains.join("HEAD").exists() {
+        true => UserRepo::discover(&trains).await.ok(),
+        false => None,
+    };
+    let ours = newest_tip(&user, of_trains.as_ref(), origin, &fork.branch).await?;
+    let theirs = newest_tip(&user, of_trains.as_ref(), upstream, fork.upstream_branch()).await?;
+    let repo = of_trains.as_ref().unwrap_or(&user);
+    let count = repo.count_commits(&theirs, &ours).await.map_err(|error| error.reason())?;
+    let oldest = repo.oldest_new_commit(&theirs, &ours).await.map_err(|error| error.reason())?;
+    let since = oldest.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    Ok((count, since.map(days_since)))
+}
+
+/// Tip of a branch as the checkout or the trains of the fork fetched it, whichever has the other. Of two that went different
+/// ways, as after a rewrite, that of the trains counts.
+async fn newest_tip(
+    user: &UserRepo,
+    of_trains: Option<&UserRepo>,
+    remote: &RemoteName,
+    branch: &BranchName,
+) -> Result<Sha, String> {
+    let name = format!("refs/remotes/{remote}/{branch}");
+    let tip = async |repo: &UserRepo| repo.resolve_commit(&name).await.ok().flatten();
+    let known = tip(user).await;
+    let by_trains = match of_trains {
+        Some(repo) => tip(repo).await.map(|tip| (repo, tip)),
+        None => None,
+    };
+    match (known, by_trains) {
+        (Some(known), Some((repo, tip))) => {
+            let is_older = repo.is_ancestor(&tip, &known).await.unwrap_or(false);
+            Ok(if is_older { known } else { tip })
+        }
+        (Some(tip), None) | (None, Some((_, tip))) => Ok(tip),
+        (None, None) => Err(format!("the branch {branch} of '{remote}' was not fetched")),
+    }
+}
