@@ -45,12 +45,19 @@ pub(crate) struct Which {
 /// A run, or the last one.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArg {
-    /// The run's name, or the start of it [default: the last one of the current workstream]
+    /// The run's name, the start of it, or `last` [default: the last one of the current workstream]
     #[arg(add = ArgValueCandidates::new(run_names))]
     pub(crate) run: Option<String>,
     /// The workstream whose last run is meant
     #[arg(long, short, value_name = "ID", add = ArgValueCandidates::new(workstream_ids))]
     pub(crate) workstream: Option<String>,
+}
+
+impl RunArg {
+    /// The name that was typed; `None` for the last run.
+    pub(crate) fn typed(&self) -> Option<&str> {
+        self.run.as_deref().filter(|name| *name != "last")
+    }
 }
 
 #[derive(Debug, Subcommand)]

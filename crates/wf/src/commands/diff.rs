@@ -35,7 +35,7 @@ pub(crate) async fn cmd_diff(app: &App, args: &DiffArgs) -> Outcome {
     let dir = app.run_dir(&dirs, &args.run)?;
     let Some(patch) = read_optional(&dir.join(DIFF))? else {
         let message = format!("{} has no diff: it ended before the review", dir.display());
-        if args.run.run.is_some() {
+        if args.run.typed().is_some() {
             return Err(Failure::usage(message));
         }
         let workstream = app.workstream(&dirs, &which)?;

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use agent::Provider;
 use host::dirs::Dirs;
 use model::error_chain;
-use serde_json::json;
 use shell::agent_settings::DEFAULT_IMAGE;
-use shell::doctor::{DoctorOptions, Finding, FindingState, MachineReport, show_findings};
+use shell::config::Config;
+use shell::doctor::{DoctorOptions, Finding, MachineReport, show_findings};
 
 use super::App;
 use crate::disk::effect_log::UnfinishedEffect;
-use crate::disk::project_dirs::PROFILE_ENV;
+use crate::disk::project_dirs::{PROFILE_ENV, agents_dir};
 use crate::disk::{OpenRun, PendingChange, ProjectDirs, ProjectEffects, Workflow};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
@@ -33,11 +34,7 @@ pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
         }
     }
     show_findings(&app.ui, &findings);
-    let rows: Vec<_> = findings
-        .iter()
-        .map(|found| json!({"what": found.name, "ok": found.state == FindingState::Good, "fatal": found.state == FindingState::Bad, "words": found.text}))
-        .collect();
-    app.ui.document(&rows);
+    app.ui.document(&findings);
     let is_bad = findings.iter().any(Finding::is_bad);
     Ok(if is_bad { WfExit::Config } else { WfExit::Success })
 }
@@ -49,12 +46,15 @@ async fn observe_machine(app: &App, dirs: Option<&ProjectDirs>) -> WfResult<Vec<
     let backend = profile.as_ref().and_then(|profile| profile.box_backend.as_deref());
     let image = profile.as_ref().and_then(|profile| profile.box_image.as_deref());
     let runs = dirs.map_or_else(|| app.here.clone(), ProjectDirs::runs_dir);
-    let agents = user_dirs.data_home().join("bottleworks/agents");
+    let agents = agents_dir(&user_dirs);
+    let used = profile.as_ref().map_or_else(Vec::new, used_providers);
     let machine = MachineReport::observe(DoctorOptions {
         backend: backend.map(str::parse).transpose().or_exit(WfExit::Config)?,
         image: image.unwrap_or(DEFAULT_IMAGE),
         runs: &runs,
         agents: &agents,
+        used: &used,
+        free_floor_bytes: profile.as_ref().map(Profile::disk_floor_bytes),
     })
     .await;
     let mut findings = machine.findings();
@@ -66,6 +66,14 @@ async fn observe_machine(app: &App, dirs: Option<&ProjectDirs>) -> WfResult<Vec<
         findings.push(Finding::odd("user", "wf runs as root; an ordinary user is safer"));
     }
     Ok(findings)
+}
+
+/// Providers of the agents that the profile uses.
+fn used_providers(profile: &Profile) -> Vec<Provider> {
+    let config = Config::load().unwrap_or_default();
+    let choices = [&profile.implement, &profile.review, &profile.plan];
+    let choices = choices.into_iter().chain(profile.compete.iter().map(|it| &it.agent));
+    choices.filter_map(|it| Some(config.agent_options(&it.provider).ok()?.provider)).collect()
 }
 
 async fn observe_project(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
@@ -169,7 +177,9 @@ async fn observe_agents(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for (what, choice) in [("implement", &profile.implement), ("review", &profile.review)] {
+    let stages = [("implement", &profile.implement), ("review", &profile.review)];
+    let plan = Some(("plan", &profile.plan)).filter(|_| profile.plan != profile.review);
+    for (what, choice) in stages.into_iter().chain(plan) {
         findings.push(match runner.resolve_agent(&profile, choice).await {
             Ok(_) => Finding::good(what, choice.provider.clone()),
             Err(error) => Finding::bad(what, format!("{}: {error}", choice.provider)),

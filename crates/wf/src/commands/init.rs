@@ -6,6 +6,7 @@ use shell::init::{InitArgs, InitAsker, ask_shared};
 
 use super::App;
 use super::interview::{InterviewArgs, prepare_interview};
+use crate::disk::project_dirs::agents_dir;
 use crate::exit::{OrExit, Outcome, WfExit};
 
 /// Register this repository with a profile from what is there, and choose the agent
@@ -29,12 +30,14 @@ pub(crate) struct WfInitArgs {
 
 pub(crate) async fn cmd_init(app: &App, args: &WfInitArgs) -> Outcome {
     let asker = InitAsker::new("wf", &args.shared)?;
-    let agents = Dirs::from_env().or_exit(WfExit::Config)?.data_home().join("bottleworks/agents");
+    let agents = agents_dir(&Dirs::from_env().or_exit(WfExit::Config)?);
     // The project asks nothing, so that a folder that cannot be one is refused before the first question.
     let mut project = prepare_interview(app, &InterviewArgs::of_init(args.name.clone())).await?;
     let to = (agents.as_path(), args.forge.as_deref());
     let answers = ask_shared::<WfExit>("wf", &args.shared, asker, to)?;
-    project.set_agent(answers.options.provider)?;
+    if let Some(agent) = &answers.agent {
+        project.set_agent(&agent.name)?;
+    }
     answers.write::<WfExit>(&app.ui, &agents)?;
     project.write(app)
 }

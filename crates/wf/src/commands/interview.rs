@@ -1,9 +1,8 @@
 //! `wf interview`: registers a project and writes its profile, by questions or by flags.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use agent::Provider;
 use clap::Args;
 use inquire::{Select, Text};
 use model::env_file::EnvFile;
@@ -15,13 +14,13 @@ use super::project::{
     FoundRepo, ProjectSettings, Registration, check_prefix, choose_branch, choose_workflow,
     default_ops, find_repo,
 };
-use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE};
+use crate::disk::project_dirs::{PROFILE_ENV, PROFILE_PAGE, observe_agents};
 use crate::disk::{DiskError, Workflow, load_env, make_dir, names_in, read_optional, save};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::rules::build_system::{
     RootFiles, choose_target, parse_targets, setup_command, test_command,
 };
-use crate::rules::profile::{is_inside, parse_profile};
+use crate::rules::profile::{is_inside, parse_known};
 use crate::rules::project::Project;
 
 const MODES: [&str; 4] = ["strict", "stage-only", "exceptions", "off"];
@@ -92,15 +91,14 @@ pub(super) struct PreparedProject {
 
 impl PreparedProject {
     /// Names the agent of all stages, where an earlier profile names none.
-    pub(super) fn set_agent(&mut self, agent: Provider) -> WfResult<()> {
+    pub(super) fn set_agent(&mut self, agent: &str) -> WfResult<()> {
         let path = self.registration.dir().join(PROFILE_ENV);
         for key in ["AGENT_IMPLEMENT", "AGENT_REVIEW"] {
             if self.profile.get(key).is_none() {
-                self.profile.set(key, agent.name()).map_err(DiskError::in_file(&path))?;
+                self.profile.set(key, agent).map_err(DiskError::in_file(&path))?;
             }
         }
-        parse_profile(&self.profile).map_err(DiskError::in_file(&path))?;
-        Ok(())
+        check_profile(&self.profile, &path)
     }
 
     /// Writes the profile, then registers the project: one that is registered has a profile, also after a kill in between.
@@ -120,6 +118,12 @@ impl PreparedProject {
         app.ui.document(&json!({"project": project, "directory": dir}));
         Ok(WfExit::Success)
     }
+}
+
+fn check_profile(profile: &EnvFile, path: &Path) -> WfResult<()> {
+    let agents = observe_agents(profile)?;
+    parse_known(profile, &agents).map_err(DiskError::in_file(path))?;
+    Ok(())
 }
 
 /// Asks and checks everything. Writes nothing.
@@ -149,7 +153,7 @@ pub(super) async fn prepare_interview(
     for (key, value) in ask_profile(args, asker, &repo, &profile)? {
         profile.set(key, &value).map_err(DiskError::in_file(&path))?;
     }
-    parse_profile(&profile).map_err(DiskError::in_file(&path))?;
+    check_profile(&profile, &path)?;
     Ok(PreparedProject { registration, profile })
 }
 

@@ -142,7 +142,7 @@ impl App {
 
     /// Finds the run of the command: by name, or the last one of a workstream.
     pub(crate) fn run_dir(&self, dirs: &ProjectDirs, arg: &RunArg) -> WfResult<PathBuf> {
-        if let Some(typed) = &arg.run {
+        if let Some(typed) = arg.typed() {
             return Ok(find_run(&dirs.runs_dir(), typed)?);
         }
         let workstream = self.workstream(dirs, &Which { id: arg.workstream.clone() })?;

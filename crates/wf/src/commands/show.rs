@@ -55,7 +55,7 @@ pub(crate) fn cmd_show(app: &App, arg: &RunArg) -> Outcome {
 
 /// The run of the workstream whose process died: it is the last one, and has no result that would name it.
 fn interrupted_dir(app: &App, dirs: &ProjectDirs, arg: &RunArg) -> WfResult<Option<PathBuf>> {
-    if arg.run.is_some() {
+    if arg.typed().is_some() {
         return Ok(None);
     }
     let workstream = app.workstream(dirs, &Which { id: arg.workstream.clone() })?;

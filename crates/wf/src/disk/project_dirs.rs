@@ -3,11 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use host::dirs::Dirs;
+use model::env_file::EnvFile;
 use model::id::WorkstreamId;
+use shell::agent_choice::choose_default;
+use shell::config::Config;
 use shell::ui::Volume;
 
 use super::workflow::Workflow;
 use super::{DiskError, DiskResult, load_env, names_in};
+use crate::rules::agent_choice::AgentNames;
 use crate::rules::choose::{NoProject, ProjectCandidate, choose_project};
 use crate::rules::profile::{Profile, parse_known};
 use crate::rules::project::Project;
@@ -123,7 +128,8 @@ impl ProjectDirs {
     pub(crate) fn load_profile(&self) -> DiskResult<(Profile, Vec<String>)> {
         let path = self.dir.join(PROFILE_ENV);
         let file = load_env(&path)?.unwrap_or_default();
-        let (profile, known) = parse_known(&file).map_err(DiskError::in_file(&path))?;
+        let agents = observe_agents(&file)?;
+        let (profile, known) = parse_known(&file, &agents).map_err(DiskError::in_file(&path))?;
         let unknown = file.keys().filter(|key| !known.contains(*key));
         let warnings = unknown.map(|key| format!("{}: unknown key {key}", path.display()));
         Ok((profile, warnings.collect()))
@@ -138,6 +144,27 @@ impl ProjectDirs {
         })?;
         Ok(Duration::from_secs(secs.into()))
     }
+}
+
+/// The agents that this profile may name, and those of the stages for which it names none.
+pub(crate) fn observe_agents(profile: &EnvFile) -> DiskResult<AgentNames> {
+    let setting =
+        |error: &(dyn std::error::Error + 'static)| DiskError::Setting(model::error_chain(error));
+    let config = Config::load().map_err(|error| setting(&error))?;
+    let folder = agents_dir(&Dirs::from_env().map_err(|error| setting(&error))?);
+    let choose = |key: &str, usual: String| match profile.get(key) {
+        None | Some("") => choose_default(&config, &folder, &usual).unwrap_or(usual),
+        Some(_) => usual,
+    };
+    let AgentNames { implement, review, .. } = AgentNames::default();
+    let implement = choose("AGENT_IMPLEMENT", implement);
+    let review = choose("AGENT_REVIEW", review);
+    Ok(AgentNames { own: config.agents.into_keys().collect(), implement, review })
+}
+
+/// The folder of installed agents.
+pub(crate) fn agents_dir(dirs: &Dirs) -> PathBuf {
+    dirs.data_home().join("bottleworks/agents")
 }
 
 /// Volume of what is printed besides results, by the variable.

@@ -1,12 +1,39 @@
 //! The `AGENT_*` keys of the profile: agent, model, key and limits of a stage.
 
+use std::collections::BTreeSet;
+
 use agent::Provider;
 use serde::Serialize;
 
 use super::profile::{Keys, ProfileError};
 
+/// Agents that a profile may name, and those of stages for which it names none.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentNames {
+    /// Names of the shared configuration, beside the providers.
+    pub(crate) own: BTreeSet<String>,
+    pub(crate) implement: String,
+    pub(crate) review: String,
+}
+
+/// The usual agents, where the machine offers nothing else.
+impl Default for AgentNames {
+    fn default() -> Self {
+        let [implement, review] =
+            [Provider::Codex, Provider::Claude].map(|it| it.name().to_owned());
+        Self { own: BTreeSet::new(), implement, review }
+    }
+}
+
+impl AgentNames {
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.own.contains(name) || Provider::parse(name).is_ok()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AgentChoice {
+    /// A provider, or a name of the shared configuration.
     pub(crate) provider: String,
     /// The argument template of the provider `command`.
     pub(crate) command: Vec<String>,
@@ -54,7 +81,7 @@ pub(super) fn parse_agent(
     };
     let choice = AgentChoice {
         provider: file.choice(&key(""), default.to_owned(), PROVIDER_RULE, |word| {
-            Provider::parse(word).is_ok().then(|| word.to_owned())
+            file.agents.has(word).then(|| word.to_owned())
         })?,
         command: file.list(&key("_CMD"), ""),
         script: file.optional(&key("_SCRIPT")),
@@ -79,7 +106,8 @@ pub(super) fn parse_agent(
     Ok(choice)
 }
 
-pub(super) const PROVIDER_RULE: &str = "codex, claude, opencode, pi, scripted or command";
+pub(super) const PROVIDER_RULE: &str =
+    "codex, claude, opencode, pi, scripted, command or a name of config.toml";
 const PRICE_RULE: &str = "dollars for a million tokens as IN,OUT";
 
 fn parse_amount(text: &str) -> Option<f64> {
@@ -130,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_rule_names_every_provider() {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             assert!(PROVIDER_RULE.contains(provider.name()), "{}", provider.name());
         }
     }
@@ -162,9 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_may_be_one_of_the_configuration() {
+        let text = "AGENT_IMPLEMENT=local\nCOMPETE=local,codex\n";
+        assert!(read(text).is_err(), "the name is unknown");
+        let own = ["local".to_owned()].into();
+        let names = AgentNames { own, review: "pi".to_owned(), ..AgentNames::default() };
+        let (profile, _) = parse_known(&EnvFile::parse(text).unwrap(), &names).unwrap();
+        assert_eq!((&*profile.implement.provider, &*profile.review.provider), ("local", "pi"));
+        assert_eq!((&*profile.plan.provider, profile.compete.len()), ("pi", 2));
+    }
+
+    #[test]
     fn every_key_is_in_the_reference() {
         let reference = include_str!("../../PROFILE.md").replace("<STAGE>", "REVIEW");
-        let (_, known) = parse_known(&EnvFile::default()).unwrap();
+        let (_, known) = parse_known(&EnvFile::default(), &AgentNames::default()).unwrap();
         assert_eq!(known.len(), 57 + 3 * 14);
         for key in known {
             let key = key.replace("AGENT_IMPLEMENT", "AGENT_REVIEW");

@@ -28,7 +28,7 @@ pub(super) fn parse_compete(keys: &Keys<'_>) -> Result<Vec<Competitor>, ProfileE
             return Err(wrong());
         }
         let agent = parse_agent(keys, &name.to_ascii_uppercase(), None, name)?;
-        if agent::Provider::parse(&agent.provider).is_err() {
+        if !keys.agents.has(&agent.provider) {
             let key = format!("AGENT_{}", name.to_ascii_uppercase());
             return Err(ProfileError { key, rule: super::agent_choice::PROVIDER_RULE });
         }
@@ -153,7 +153,7 @@ mod tests {
         }
         assert_eq!(
             names("COMPETE=codex,fast\n"),
-            Err("AGENT_FAST must be codex, claude, opencode, pi, scripted or command".to_owned())
+            Err("AGENT_FAST must be codex, claude, opencode, pi, scripted, command or a name of config.toml".to_owned())
         );
     }
 

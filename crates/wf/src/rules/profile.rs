@@ -8,7 +8,7 @@ use forge::ForgeKind;
 use model::env_file::EnvFile;
 use serde::Serialize;
 
-use super::agent_choice::{AgentChoice, parse_agent};
+use super::agent_choice::{AgentChoice, AgentNames, parse_agent};
 use super::agent_retry::{AgentRetryPolicy, parse_retry};
 use super::compete::{Competitor, parse_compete};
 use super::sparse::{SparseChoice, parse_sparse};
@@ -159,13 +159,17 @@ impl From<MergeMode> for &'static str {
 }
 
 /// Reads a profile; an empty file is a whole one.
+#[cfg(test)]
 pub(crate) fn parse_profile(file: &EnvFile) -> Result<Profile, ProfileError> {
-    parse_known(file).map(|(profile, _)| profile)
+    parse_known(file, &AgentNames::default()).map(|(profile, _)| profile)
 }
 
 /// Reads a profile, and returns all keys that mean something beside it.
-pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>), ProfileError> {
-    let keys = Keys { file, known: RefCell::default() };
+pub(crate) fn parse_known(
+    file: &EnvFile,
+    agents: &AgentNames,
+) -> Result<(Profile, BTreeSet<String>), ProfileError> {
+    let keys = Keys { file, agents, known: RefCell::default() };
     let makefile = keys.get("MAKEFILE_PATH").unwrap_or("Makefile").to_owned();
     let docs_path = keys.text("DOCS_PATH", "docs");
     let stories_path = keys.text("STORIES_PATH", "stories");
@@ -203,10 +207,10 @@ pub(crate) fn parse_known(file: &EnvFile) -> Result<(Profile, BTreeSet<String>),
         max_lines: keys.number("COMMITSIZE_MAX_LOC", 200)?,
         forbidden_paths: keys.list("FORBIDDEN_PATHS", "secrets/ .env"),
         allowed_paths: keys.list("ALLOWED_PATHS", ""),
-        implement: parse_agent(&keys, "IMPLEMENT", None, "codex")?,
+        implement: parse_agent(&keys, "IMPLEMENT", None, &agents.implement)?,
         compete: parse_compete(&keys)?,
-        review: parse_agent(&keys, "REVIEW", None, "claude")?,
-        plan: parse_agent(&keys, "PLAN", Some("REVIEW"), "claude")?,
+        review: parse_agent(&keys, "REVIEW", None, &agents.review)?,
+        plan: parse_agent(&keys, "PLAN", Some("REVIEW"), &agents.review)?,
         test_egress: keys.egress("TEST_EGRESS", "none")?,
         agent_egress: keys.egress("AGENT_EGRESS", "model-only")?,
         agent_allow: keys.list("AGENT_ALLOW", ""),
@@ -269,6 +273,7 @@ pub(crate) fn is_inside(path: &str) -> bool {
 /// Reads values by their meaning, and notes the keys that were asked for.
 pub(super) struct Keys<'a> {
     file: &'a EnvFile,
+    pub(super) agents: &'a AgentNames,
     known: RefCell<BTreeSet<String>>,
 }
 

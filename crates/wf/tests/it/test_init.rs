@@ -8,6 +8,17 @@ use testkit::repo::Repo;
 
 use crate::support::{Person, read, write};
 
+/// Installs a stand-in for an agent's program: a file at the path where its own would be.
+fn stand_in(person: &Person, provider: agent::Provider) {
+    let program = provider.program().expect("it can be installed");
+    for cpu in
+        [agent::program::Cpu::X64, agent::program::Cpu::X64Baseline, agent::program::Cpu::Arm64]
+    {
+        let folder = std::path::Path::new(program.name).join(program.version);
+        person.hermetic.install_agent(folder.join(program.entry(cpu)));
+    }
+}
+
 /// Runs wrong command lines in a folder, and checks that none of them leaves anything.
 fn refused_in(hermetic: &Hermetic, dir: &Path, lines: &[&str]) -> String {
     let text = refusals(hermetic, "wf", lines, |words| {
@@ -188,4 +199,78 @@ fn a_repository_has_one_name() {
     person.ok(&["project", "add", "app", "--repo-path", &path]);
     person.ok(&["project", "remove", "app"]);
     person.ok(&again);
+}
+
+/// Rows of `doctor` about the agents of the stages.
+fn stage_rows(person: &Person, variables: &[(&str, &str)]) -> Vec<String> {
+    let mut command = person.command(&["doctor"]);
+    let output = person.hermetic.run(command.envs(variables.iter().copied()));
+    let lines = output.stdout.lines().map(str::to_owned);
+    lines.filter(|line| line.starts_with("implement ") || line.starts_with("review ")).collect()
+}
+
+#[test]
+fn an_agent_of_the_configuration_works_by_its_name() {
+    let person = Person::unregistered();
+    for (key, value) in
+        [("provider", "opencode"), ("model", "qwen3-coder"), ("url", "http://127.0.0.1:11434")]
+    {
+        person.ok(&["config", "set", &format!("agents.local.{key}"), value]);
+    }
+    person.ok(&["init", "--yes", "--provider", "local"]);
+    let profile = read(&person.project_dir().join("project_profile.env"));
+    assert!(profile.contains("AGENT_IMPLEMENT=local\n"), "{profile}");
+    assert_eq!(
+        stage_rows(&person, &[]).join("\n"),
+        "\
+        implement      BAD  local: opencode is not installed; run: forklift agents install opencode\n\
+        review         BAD  local: opencode is not installed; run: forklift agents install opencode"
+    );
+    stand_in(&person, agent::Provider::OpenCode);
+    assert_eq!(
+        stage_rows(&person, &[]).join("\n"),
+        "implement      ok   local\nreview         ok   local"
+    );
+}
+
+#[test]
+fn a_model_and_its_server_that_init_was_given_are_used() {
+    let person = Person::unregistered();
+    let words = ["init", "--yes", "--provider", "opencode", "--model", "qwen3-coder"];
+    person.ok(&[&words[..], &["--model-url", "http://127.0.0.1:11434"]].concat());
+    stand_in(&person, agent::Provider::OpenCode);
+    assert_eq!(
+        stage_rows(&person, &[]).join("\n"),
+        "implement      ok   opencode\nreview         ok   opencode"
+    );
+}
+
+#[test]
+fn a_profile_without_agents_takes_what_is_installed_and_has_a_key() {
+    let person = Person::unregistered();
+    person.ok(&["interview", "--non-interactive"]);
+    stand_in(&person, agent::Provider::Codex);
+    let key = [("OPENAI_API_KEY", "k-123456789")];
+    let both = "implement      ok   codex\nreview         ok   codex";
+    assert_eq!(stage_rows(&person, &key).join("\n"), both);
+    stand_in(&person, agent::Provider::Claude);
+    let keys = [key[0], ("ANTHROPIC_API_KEY", "k-987654321")];
+    let usual = "implement      ok   codex\nreview         ok   claude";
+    assert_eq!(stage_rows(&person, &keys).join("\n"), usual);
+}
+
+#[test]
+fn init_keeps_no_guess_as_a_choice() {
+    let person = Person::unregistered();
+    let text = person.ok(&["init", "--yes"]);
+    assert!(text.contains("none is chosen yet"), "{text}");
+    assert!(!person.hermetic.home().join(".config/bottleworks").exists(), "a guess was written");
+    let profile = read(&person.project_dir().join("project_profile.env"));
+    assert!(!profile.contains("AGENT_"), "{profile}");
+    person.refused(&["init", "--yes", "--model", "m"], 2, &["none is named", "--provider"]);
+    stand_in(&person, agent::Provider::Codex);
+    let mut command = person.command(&["init", "--yes"]);
+    let output = person.hermetic.run(command.env("OPENAI_API_KEY", "k-123456789"));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!(person.ok(&["config", "get", "agent"]), "codex\n");
 }

@@ -12,6 +12,7 @@ fn a_run_that_ended_is_printed_whole() {
     let text = person.ok(&["log", "tf", "--follow"]);
     let (work, review) = (text.find("\"notes\": \"done\""), text.find("\"decision\": \"approve\""));
     assert!(work.is_some() && work < review, "{text}");
+    assert_eq!(person.ok(&["show", "last", "-w", "tf"]), person.ok(&["show", "-w", "tf"]));
 }
 
 #[test]

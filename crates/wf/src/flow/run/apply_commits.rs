@@ -1,7 +1,7 @@
 //! Applies an agent's commits to the workstream's branch: judges them with git, then fast-forwards the worktree or leaves
 //! it as it is.
 
-use engine::evidence::{self, Bounds as EvidenceBounds, Evidence, Pins};
+use engine::evidence::{self, Bounds as EvidenceBounds, Evidence, EvidenceFault, Pins};
 use engine::workspace::AGENT_IDENTITY;
 use host::git::{GitIdentity, OldValue, RefName, SealedRepo};
 use model::id::Sha;
@@ -131,20 +131,20 @@ async fn observe(
 
 /// Content that is refused, a sentence for each.
 pub(crate) fn strange(found: &Evidence) -> Vec<String> {
-    let kinds = [
-        ("is a link out of the repository", &found.links_leaving),
-        ("is a link that cannot be followed", &found.links_broken),
-        ("is a link to another repository", &found.gitlinks_made),
-        ("is a submodule with an address of the agent's", &found.submodules_changed),
-        ("has conflict markers", &found.markers_left),
-        ("has a mode that is not one of git's", &found.odd_modes),
-        ("is too large", &found.oversize),
-        ("is neither the agent nor you", &found.foreign_identities),
-    ];
-    let sentence = |(what, items): (&'static str, &Vec<String>)| {
+    let sentences = |(fault, items): (EvidenceFault, &[String])| {
+        let what = match fault {
+            EvidenceFault::LinkLeaving => "is a link out of the repository",
+            EvidenceFault::LinkBroken => "is a link that cannot be followed",
+            EvidenceFault::GitlinkMade => "is a link to another repository",
+            EvidenceFault::SubmoduleChanged => "is a submodule with an address of the agent's",
+            EvidenceFault::MarkersLeft => "has conflict markers",
+            EvidenceFault::OddMode => "has a mode that is not one of git's",
+            EvidenceFault::Oversize => "is too large",
+            EvidenceFault::ForeignIdentity => "is neither the agent nor you",
+        };
         items.iter().map(|item| format!("{item} {what}")).collect::<Vec<_>>()
     };
-    kinds.into_iter().flat_map(sentence).collect()
+    found.faults().into_iter().flat_map(sentences).collect()
 }
 
 /// Fetches the objects and fast-forwards the worktree. Uncommitted files of the user stay as they are; if one of them is

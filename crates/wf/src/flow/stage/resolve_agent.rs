@@ -8,6 +8,7 @@ use egress::{EgressPolicy, EgressProfile};
 use engine::agent_plan::{
     AgentOptions, KeyLocation, ResolveAgentError, ResolvedAgent, resolve_agent,
 };
+use shell::agent_options::AgentOverrides;
 use shell::agent_settings::{egress_policy, load_script, price};
 use shell::config::Config;
 
@@ -25,22 +26,20 @@ impl StageRunner {
         profile: &Profile,
         choice: &AgentChoice,
     ) -> StageResult<(Provider, ResolvedAgent)> {
-        let provider = Provider::parse(&choice.provider).map_err(StageRunError::config)?;
-        let request = self.agent_request(provider, choice, profile)?;
+        let request = self.agent_request(choice, profile)?;
+        let provider = request.provider;
         let resolved = resolve_agent(request, &self.agents).await.map_err(with_remedy)?;
         Ok((provider, resolved))
     }
 
-    fn agent_request(
-        &self,
-        provider: Provider,
-        choice: &AgentChoice,
-        profile: &Profile,
-    ) -> StageResult<AgentOptions> {
-        let mut request = AgentOptions::new(provider);
-        request.policy = agent_policy(provider, profile)?;
+    fn agent_request(&self, choice: &AgentChoice, profile: &Profile) -> StageResult<AgentOptions> {
         let shared = Config::load().map_err(StageRunError::config)?;
-        let limits = shared.limits.clone();
+        let over = self.overrides(choice);
+        let mut request =
+            shared.override_options(&choice.provider, over).map_err(StageRunError::config)?;
+        let provider = request.provider;
+        request.policy = agent_policy(provider, profile)?;
+        let limits = &shared.limits;
         let silence_secs = choice.silence_secs.or(limits.silence_secs);
         request.silence_secs = Some(silence_secs.unwrap_or(SILENCE_SECS));
         if provider.required_setting() == Some(RequiredSetting::Script) {
@@ -48,24 +47,6 @@ impl StageRunner {
             request.script = Some(load_script(&path).map_err(StageRunError::config)?);
             return Ok(request);
         }
-        request.model = choice.model.clone();
-        request.variant = choice.variant.clone();
-        request.url = choice.url.clone();
-        request.wire = choice.wire.clone();
-        let shared = shared.agent_options(provider.name()).map_err(StageRunError::config)?;
-        request.key = match &choice.key {
-            // The key of the shared configuration is for the server that it names.
-            KeyChoice::Usual if choice.url.is_none() => {
-                request.url = shared.url;
-                request.login = shared.login;
-                shared.key
-            }
-            KeyChoice::Usual => None,
-            KeyChoice::Variable(name) => Some(KeyLocation::Variable(name.clone())),
-            KeyChoice::File(path) => Some(KeyLocation::File(self.dirs.dir.join(path))),
-            KeyChoice::Command(argv) => Some(KeyLocation::Command(argv.clone())),
-        };
-        request.price = choice.price.map(|(input, output)| price(input, output)).or(shared.price);
         request.caps = Caps {
             max_usd: choice.max_usd.or(limits.max_usd),
             max_tokens: choice.max_tokens.or(limits.max_tokens),
@@ -75,6 +56,24 @@ impl StageRunner {
             request.template = Some(choice.command.clone());
         }
         Ok(request)
+    }
+
+    /// The settings of the profile, which outrank those of the shared configuration.
+    fn overrides(&self, choice: &AgentChoice) -> AgentOverrides {
+        AgentOverrides {
+            model: choice.model.clone(),
+            variant: choice.variant.clone(),
+            persona: None,
+            url: choice.url.clone(),
+            wire: choice.wire.clone(),
+            key: match &choice.key {
+                KeyChoice::Usual => None,
+                KeyChoice::Variable(name) => Some(KeyLocation::Variable(name.clone())),
+                KeyChoice::File(path) => Some(KeyLocation::File(self.dirs.dir.join(path))),
+                KeyChoice::Command(argv) => Some(KeyLocation::Command(argv.clone())),
+            },
+            price: choice.price.map(|(input, output)| price(input, output)),
+        }
     }
 }
 

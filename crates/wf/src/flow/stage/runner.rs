@@ -19,6 +19,7 @@ use shell::config::Config;
 use tokio::sync::OnceCell;
 
 use super::{StageContext, StageResult, StageRunError};
+use crate::disk::project_dirs::agents_dir;
 use crate::disk::run_dir::BOXES_DIR;
 use crate::disk::{ProjectDirs, load_secrets};
 use crate::exit::{OrExit, WfExit, WfResult};
@@ -63,7 +64,7 @@ impl StageRunner {
             dirs: dirs.clone(),
             ui: ui.clone(),
             secrets: load_secrets(dirs)?,
-            agents: user_dirs.data_home().join("bottleworks/agents"),
+            agents: agents_dir(&user_dirs),
             backend: OnceCell::new(),
             wait_quota: false,
             checkouts: tokio::sync::Mutex::new(()),

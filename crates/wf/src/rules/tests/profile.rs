@@ -387,7 +387,7 @@ fn wrong_values_of_an_agent_name_their_key_and_the_rule() {
         "AGENT_REVIEW_KEY_FILE=/k\nAGENT_REVIEW_KEY_CMD=\"pass show\"\n",
     ];
     insta::assert_snapshot!(errors(&texts), @r#"
-    "AGENT_REVIEW=gpt\n": AGENT_REVIEW must be codex, claude, opencode, pi, scripted or command
+    "AGENT_REVIEW=gpt\n": AGENT_REVIEW must be codex, claude, opencode, pi, scripted, command or a name of config.toml
     "AGENT_REVIEW=command\n": AGENT_REVIEW_CMD must be a command line, since the agent is 'command'
     "AGENT_REVIEW=scripted\n": AGENT_REVIEW_SCRIPT must be a file, since the agent is 'scripted'
     "AGENT_REVIEW_WIRE=grpc\n": AGENT_REVIEW_WIRE must be messages, chat or responses

@@ -167,7 +167,8 @@ fn show() {
     Usage: wf show [OPTIONS] [RUN]
 
     Arguments:
-      [RUN]  The run's name, or the start of it [default: the last one of the current workstream]
+      [RUN]  The run's name, the start of it, or `last` [default: the last one of the current
+             workstream]
 
     Options:
       -w, --workstream <ID>  The workstream whose last run is meant
@@ -220,7 +221,8 @@ fn diff() {
     Usage: wf diff [OPTIONS] [RUN]
 
     Arguments:
-      [RUN]  The run's name, or the start of it [default: the last one of the current workstream]
+      [RUN]  The run's name, the start of it, or `last` [default: the last one of the current
+             workstream]
 
     Options:
       -w, --workstream <ID>  The workstream whose last run is meant
