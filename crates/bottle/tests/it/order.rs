@@ -144,12 +144,13 @@ fn an_issue_of_high_priority_is_taken_before_one_that_waits_longer() {
     scene.person.agent("worker", "bottle = \"kit\"\n");
     let gate = "[[step]]\nrun = \"while [ -e /opt/kit/gate ]; do sleep 0.05; done\"\n";
     scene.person.script(&format!("{gate}{COMMIT}{DONE}"));
-    let plain = scene.forge.add_issue("Plain", "", WORKER, &["bot1"]);
-    let labels = ["bot-bottle:worker", "priority:high"];
-    let urgent = scene.forge.add_issue("Urgent", "", &labels, &["bot1"]);
     let serving = Serving::start(scene, "sweep_secs = 3600\nmax_bottles = 1\n");
     tell(&serving, 1);
     wait_on(&serving, 1, "running");
+    // Only now: the look at the start would find them as well.
+    let plain = serving.scene.forge.add_issue("Plain", "", WORKER, &["bot1"]);
+    let labels = ["bot-bottle:worker", "priority:high"];
+    let urgent = serving.scene.forge.add_issue("Urgent", "", &labels, &["bot1"]);
     for issue in [plain, urgent] {
         tell(&serving, issue);
         wait_on(&serving, issue, "queued");

@@ -54,7 +54,7 @@ fn is_same_request(args: &RunArgs, run: &StoredRun) -> bool {
         .is_ok_and(|plan| played.iter().all(|(name, text)| plan.files.get(name) == Some(text)))
 }
 
-/// What the user gets to know in the place of another run: the verdict of the one that waits, its status and its next command.
+/// Failure in the place of another run: the verdict of the one that waits, its status and its next command.
 pub(crate) fn explain_waiting(run: &StoredRun) -> Failure {
     let verdict = final_verdict(&run.meta);
     // The details are in the record of that run.

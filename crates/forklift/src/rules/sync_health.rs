@@ -5,7 +5,7 @@ use super::words::counted;
 /// Syncs in a row without a result after which a fork is overdue.
 const MOST_MISSED: usize = 2;
 
-/// What a sync brought.
+/// Outcome of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SyncOutcome {
     /// It published all of its target, or the fork has it.

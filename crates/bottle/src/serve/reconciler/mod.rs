@@ -51,6 +51,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const TICK: Duration = Duration::from_millis(500);
 /// Pause after a failed database call.
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
+/// Time for which the start waits for a database that cannot be written to, because another program has it locked.
+const START_PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Reconciler {
     service: Arc<Service>,
@@ -103,7 +105,7 @@ impl Reconciler {
 
     /// Reconciles until `stop`, then drains. Boxes that run longer than the drain continue without this process.
     pub(crate) async fn run(mut self, stop: Cancel) -> Result<(), Failure> {
-        self.take_over()?;
+        self.begin(&stop).await?;
         let settings = self.service.settings();
         let mut sweep = ticker(settings.sweep_secs);
         let mut renew = ticker(settings.lease_secs.div_ceil(3));
@@ -175,13 +177,31 @@ impl Reconciler {
         Ok(())
     }
 
+    /// Takes over, and tries again for a while where the database fails: the server listens already, and deliveries are kept.
+    async fn begin(&mut self, stop: &Cancel) -> Result<(), Failure> {
+        let end = Instant::now() + START_PATIENCE;
+        loop {
+            match self.take_over() {
+                Err(_) if stop.reason().is_some() => return Ok(()),
+                Err(failure) if Instant::now() < end => {
+                    tracing::error!(%failure, "reconciling failed; trying again");
+                    tokio::time::sleep(DATABASE_PAUSE).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
     /// Continues the work of an earlier process. The lock on the home proves that it is gone, so its claims are free.
     fn take_over(&mut self) -> Result<(), Failure> {
         self.read_stops()?;
         let lease = self.lease();
         for work in self.service.store.take_over_work(&self.holder, lease).or_general()? {
-            tracing::info!(issue = %work.key, state = %work.state, "taken over");
-            self.start_job(Job::Run(Box::new(work)));
+            // A second try sees what the first one has taken.
+            if !self.busy.contains_key(&work.key) {
+                tracing::info!(issue = %work.key, state = %work.state, "taken over");
+                self.start_job(Job::Run(Box::new(work)));
+            }
         }
         for work in self.service.store.works().or_general()? {
             self.queue.enqueue(&work.key, None);

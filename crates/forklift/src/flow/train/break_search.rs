@@ -32,7 +32,7 @@ pub(crate) struct BreakSearch<'a> {
     pub(crate) line: &'a [Sha],
 }
 
-/// What people read about a check that was red once and is green again.
+/// Words about a check that was red once and is green again.
 pub(crate) const GREEN_AGAIN: &str = "red once, green again; no commit is named";
 
 /// Result of a search.

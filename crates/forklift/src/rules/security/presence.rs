@@ -77,7 +77,7 @@ impl FixFacts {
     }
 }
 
-/// What the fork's files have left of a fix that its history has.
+/// Rest of a fix that the fork's history has, in its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remainder {
     /// All of it, or nothing that could be looked for.
