@@ -64,13 +64,8 @@ struct ForkliftCli {
     directory: Option<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
-    /// Do it for several forks, one after the other: folders, or @FILE with one folder per line
-    ///
-    /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
-    /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
-    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0. A signal ends the fork that is being done and begins no other.
-    #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
-    all: Vec<PathBuf>,
+    #[command(flatten)]
+    many: all::ManyArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -118,14 +113,15 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
     let here = cli.directory.as_deref();
     let Some(command) = cli.command else {
         let run = RunArgs { directory: cli.directory, ..cli.run };
-        return match cli.all.is_empty() {
-            true => recorded(ui, &run, || {
-                run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None).map(SyncEnd::from)
-            }),
-            false => all::cmd_run_all(ui, &run, &cli.all),
-        };
+        if cli.many.is_wanted() {
+            return all::cmd_run_many(ui, &run, &cli.many);
+        }
+        cli.many.check_alone()?;
+        return recorded(ui, &run, || {
+            run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None).map(SyncEnd::from)
+        });
     };
-    if cli.run != RunArgs::default() || !cli.all.is_empty() {
+    if cli.run != RunArgs::default() || cli.many.is_given() {
         let text = "options of a run do not go before a subcommand; see: forklift help <COMMAND>";
         return Err(Failure::usage(text));
     }

@@ -25,6 +25,8 @@ pub struct Ui {
     volume: Volume,
     /// True if scripts get events; otherwise a document is the whole output.
     has_events: bool,
+    /// Subject of each line and event, where several things are done at once.
+    subject: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -76,7 +78,7 @@ impl Ui {
         };
         let volume = if args.quiet { Volume::Warnings } else { Volume::Normal };
         let has_events = program.json == JsonOutput::Events;
-        Self { program, mode, volume, has_events }
+        Self { program, mode, volume, has_events, subject: None }
     }
 
     /// Reports settings that are not the default, and from now on every program that is started.
@@ -89,8 +91,15 @@ impl Ui {
 
     /// Output of work inside a server: it goes to the log, with `subject` beside each line.
     pub fn log(subject: &str) -> Self {
-        let program = &LOG;
-        Self { program, mode: Mode::Log(subject.into()), volume: Volume::Normal, has_events: false }
+        let mode = Mode::Log(subject.into());
+        Self { program: &LOG, mode, volume: Volume::Normal, has_events: false, subject: None }
+    }
+
+    /// The same with `subject` before each line, and as `about` in each event: for one of several things that are done at
+    /// once.
+    #[must_use]
+    pub fn about(&self, subject: &str) -> Self {
+        Self { subject: Some(subject.into()), ..self.clone() }
     }
 
     #[must_use]
@@ -144,7 +153,7 @@ impl Ui {
 
     pub fn phase(&self, name: &str, message: &str) {
         self.event("phase", &json!({ "phase": name, "text": message }));
-        let message = escape_line(message);
+        let message = self.with_subject(&escape_line(message));
         self.aside(&format!("{} {message}", self.painted("36", ">")));
         self.spin(&message);
         if matches!(self.mode, Mode::Plain) && self.volume == Volume::Normal {
@@ -155,31 +164,32 @@ impl Ui {
     /// Shows progress beside the spinner, or as an event.
     pub fn progress(&self, kind: &str, message: &str) {
         self.event("progress", &json!({ "kind": kind, "text": message }));
-        self.spin(&escape_line(message));
+        self.spin(&self.with_subject(&escape_line(message)));
     }
 
     /// Shows progress that is worth a line: beside the spinner, as an event, or as a line where there is no spinner.
     pub fn progress_line(&self, kind: &str, message: &str) {
         self.progress(kind, message);
         if matches!(self.mode, Mode::Plain) {
-            self.aside(&format!("  {}", escape_line(message)));
+            self.aside(&format!("  {}", self.with_subject(&escape_line(message))));
             terminal::hold_reports();
         }
     }
 
     pub fn note(&self, message: &str) {
         self.event("note", &json!({ "text": message }));
-        self.aside(&format!("  {}", escape_line(message)));
+        self.aside(&format!("  {}", self.with_subject(&escape_line(message))));
     }
 
     /// Prints a message outside of the result.
     pub fn status(&self, message: &str) {
-        self.aside(&escape_line(message));
+        self.aside(&self.with_subject(&escape_line(message)));
     }
 
     pub fn warn(&self, message: &str) {
         self.event("warning", &json!({ "text": message }));
-        let line = format!("{}: {}", self.painted("33", "warning"), escape_line(message));
+        let text = self.with_subject(&escape_line(message));
+        let line = format!("{}: {text}", self.painted("33", "warning"));
         match &self.mode {
             Mode::Log(subject) => {
                 tracing::warn!(target: "bot_bottle::ui", about = &**subject, "{}", escape_line(message));
@@ -195,6 +205,9 @@ impl Ui {
             return;
         }
         let mut object = json!({ "event": name });
+        if let Some(subject) = &self.subject {
+            object["about"] = json!(**subject);
+        }
         if let (Some(object), Some(fields)) = (object.as_object_mut(), fields.as_object()) {
             object.extend(fields.clone());
         }
@@ -207,18 +220,18 @@ impl Ui {
             Mode::Log(subject) => {
                 tracing::info!(target: "bot_bottle::ui", about = &**subject, "{label}: {value}");
             }
-            _ => self.print(&format!("{label:<width$} {value}\n")),
+            _ => self.print(&self.with_subject(&format!("{label:<width$} {value}\n"))),
         }
     }
 
     /// Prints one of several items that belong to the line of the result above.
     pub fn item(&self, text: &str) {
-        self.print(&format!("  {}\n", escape_line(text)));
+        self.print(&self.with_subject(&format!("  {}\n", escape_line(text))));
     }
 
     /// Prints a sentence as the result.
     pub fn line(&self, text: &str) {
-        self.print(&format!("{}\n", escape_line(text)));
+        self.print(&self.with_subject(&format!("{}\n", escape_line(text))));
     }
 
     /// Prints a table as the result; without a heading where `head` is empty. On a terminal long cells are wrapped to its
@@ -245,7 +258,14 @@ impl Ui {
             Mode::Kept(kept) => keep_message(kept, &escape_terminal(text)),
             _ => {
                 terminal::stop_spinner();
-                terminal::print(&escape_terminal(text));
+                let text = escape_terminal(text);
+                match self.subject {
+                    None => terminal::print(&text),
+                    Some(_) => {
+                        let lines = text.lines().map(|line| self.with_subject(line) + "\n");
+                        terminal::print(&lines.collect::<String>());
+                    }
+                }
             }
         }
     }
@@ -289,7 +309,8 @@ impl Ui {
     /// Prints an error on standard error, in one line.
     pub(crate) fn error_line(&self, text: &str) {
         let error = self.painted("31", "error");
-        terminal::print_error(&format!("{error}: {}", escape_line(text)));
+        let text = self.with_subject(&escape_line(text));
+        terminal::print_error(&format!("{error}: {text}"));
     }
 
     /// Prints a failure for scripts.
@@ -332,6 +353,13 @@ impl Ui {
     fn spin(&self, message: &str) {
         if matches!(self.mode, Mode::Terminal { .. }) && self.volume == Volume::Normal {
             terminal::spin(message);
+        }
+    }
+
+    fn with_subject(&self, text: &str) -> String {
+        match &self.subject {
+            Some(subject) => format!("{}: {text}", escape_line(subject)),
+            None => text.to_owned(),
         }
     }
 

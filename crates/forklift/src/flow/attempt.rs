@@ -8,7 +8,6 @@ use host::dirs::Dirs;
 use host::lock::{FileLock, LockKind};
 use jiff::Timestamp;
 use model::exit::ForkliftExit;
-use model::id::BranchName;
 use serde_json::json;
 use shell::Ui;
 use shell::config::Config;
@@ -16,7 +15,7 @@ use shell::config::Config;
 use super::notify::run_notification;
 use super::observe::fork_directory;
 use crate::commands::block_on;
-use crate::commands::run_args::RunArgs;
+use crate::commands::run_args::{NameArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::rules::sync_attempt::{
     AttemptEnd, AttemptLog, AttemptProcess, Notification, SyncAttempt,
@@ -94,7 +93,7 @@ fn load(path: &Path) -> Option<AttemptLog> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// What a sync is started for.
+/// Place that a sync is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SyncPlace {
     /// A folder of which nothing is known: only a repository is recorded.
@@ -117,29 +116,27 @@ impl RecordedSync {
     pub(crate) fn begin(ui: &Ui, args: &RunArgs, place: SyncPlace) -> Self {
         let found = fork_directory(args.directory.as_deref()).map(|dir| fork_root(&dir));
         let (fork, is_repository) = found.unwrap_or_default();
-        let branch = args.names.main_branch.clone();
         let store = AttemptStore::from_env()
             .ok()
             .filter(|store| is_repository || place == SyncPlace::Listed || store.knows(&fork));
-        Self::begin_at(ui, store, fork, branch, args)
+        Self::begin_at(ui, store, fork, args)
     }
 
     /// The same for a file that lists forks.
     pub(crate) fn begin_list(ui: &Ui, list: &Path, args: &RunArgs) -> Self {
         let list = std::path::absolute(list).unwrap_or_else(|_| list.to_path_buf());
-        Self::begin_at(ui, AttemptStore::from_env().ok(), list, None, args)
+        // A list has no branch of its own.
+        let args = RunArgs { names: NameArgs::default(), target: None, ..args.clone() };
+        Self::begin_at(ui, AttemptStore::from_env().ok(), list, &args)
     }
 
-    fn begin_at(
-        ui: &Ui,
-        store: Option<AttemptStore>,
-        fork: PathBuf,
-        branch: Option<BranchName>,
-        args: &RunArgs,
-    ) -> Self {
+    fn begin_at(ui: &Ui, store: Option<AttemptStore>, fork: PathBuf, args: &RunArgs) -> Self {
+        // A folder whose name is no text has no runs either; the sync is refused with the reason.
+        let store = store.filter(|_| fork.to_str().is_some());
         let process = AttemptProcess { pid: std::process::id(), boot: host::proc::boot_id() };
         let began_at = host::clock::now();
-        let attempt = SyncAttempt { began_at, process: process.clone(), branch, end: None };
+        let (branch, target) = (args.names.main_branch.clone(), args.target.clone());
+        let attempt = SyncAttempt { began_at, process: process.clone(), branch, target, end: None };
         if let Some(store) = &store {
             warn_unless_written(ui, store.update(&fork, |log| log.begin(attempt)));
             host::failpoint::hit("sync-begun");

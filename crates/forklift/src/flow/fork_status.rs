@@ -44,7 +44,7 @@ pub(crate) struct ForkStatus {
     pub(crate) missed: usize,
     /// Reason why the fork is overdue.
     pub(crate) overdue: Option<String>,
-    /// What keeps upstream from the fork: the newest sync that failed, the message of the newest run, or a review.
+    /// Reason that keeps upstream from the fork: the newest sync that failed, the message of the newest run, or a review.
     pub(crate) blocked: Option<String>,
     pub(crate) run: Option<String>,
     /// `None` while the run is not finished.
@@ -184,7 +184,7 @@ async fn fork_status(
         None => format!("forklift attach {}", record.run),
         Some(_) if !fork.path.is_dir() => forget(&fork.path),
         Some(verdict) => next_command(record, verdict)
-            .map_or_else(|| sync(&fork.path), |next| in_folder(&next, &fork.path)),
+            .map_or_else(|| sync(&fork.path, &attempts), |next| in_folder(&next, &fork.path)),
     };
     // An older run may have the newest publication; one that was taken back ends the search.
     let current = runs.iter().take_while(|run| run.record.withdraws.is_none());
@@ -232,12 +232,21 @@ fn status_without_run(
         verdict: None,
         words: "none".to_owned(),
         published: None,
-        next: if fork.is_dir() { sync(fork) } else { forget(fork) },
+        next: if fork.is_dir() { sync(fork, attempts) } else { forget(fork) },
     })
 }
 
-fn sync(fork: &Path) -> String {
-    format!("forklift -C {}", quoted_path(fork))
+/// The command that syncs as the newest attempt did.
+fn sync(fork: &Path, attempts: &[&SyncAttempt]) -> String {
+    let mut command = format!("forklift -C {}", quoted_path(fork));
+    let newest = attempts.iter().max_by_key(|attempt| attempt.began_at);
+    if let Some(branch) = newest.and_then(|attempt| attempt.branch.as_ref()) {
+        command.push_str(&format!(" --main-branch {}", quoted_path(Path::new(branch.as_str()))));
+    }
+    if let Some(target) = newest.and_then(|attempt| attempt.target.as_ref()) {
+        command.push_str(&format!(" --target {}", quoted_path(Path::new(&target.to_string()))));
+    }
+    command
 }
 
 fn forget(fork: &Path) -> String {
@@ -319,7 +328,7 @@ fn attempt_outcome(attempt: &SyncAttempt, runs: &[TimedSync]) -> Option<SyncOutc
     })
 }
 
-/// What the newest sync failed with, if it left no closed run.
+/// Failure of the newest sync, if it left no closed run.
 fn newest_failure(syncs: &[TimedSync], attempts: &[&SyncAttempt]) -> Option<String> {
     let newest = syncs.first().filter(|sync| sync.outcome == SyncOutcome::Failed)?;
     let attempt = attempts.iter().find(|attempt| attempt.began_at == newest.at)?;

@@ -17,6 +17,7 @@ use super::record::{Fork, ForkRemotes};
 use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
 use crate::exit::{Failure, OrExit};
+use crate::rules::branch_pair::BranchPair;
 use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::security::fix::FixRecord;
 use crate::rules::target::Target;
@@ -127,6 +128,35 @@ pub(crate) async fn observe(
         fork_file,
         up_to_date,
         fix: None,
+    })
+}
+
+/// The pairs of branches that FORK.md lists on the default branch of origin, which is fetched.
+pub(crate) async fn observe_pairs(
+    ui: &Ui,
+    dir: &Path,
+    remotes: &ForkRemotes,
+    cache: &Path,
+) -> Result<Vec<BranchPair>, Failure> {
+    let repo = find_repo(dir).await?;
+    require_remotes(&repo, remotes)?;
+    let origin = &remotes.origin;
+    ui.phase("observe", &format!("fetching {origin} for the branches of FORK.md"));
+    let lock = lock_fetch(&repo, cache).await?;
+    let progress = FetchProgress::default();
+    let fetching = fetch(&repo, origin, None, &progress);
+    let branch = while_fetching(ui, &[(origin.as_str(), &progress)], fetching).await?;
+    drop(lock);
+    let name = RefName::parse(&format!("refs/remotes/{origin}/{branch}"));
+    let tip = repo.resolve_refs(&[name.or_exit(ForkliftExit::Internal)?]).await.or_machine()?;
+    let tip = tip.into_iter().next().flatten();
+    let tip = tip.ok_or_else(|| no_branch(origin, &branch, "push it, or fetch it"))?;
+    let pairs = read_fork_file(&repo, &tip).await?.map(|file| file.rules.branches);
+    pairs.filter(|pairs| !pairs.is_empty()).ok_or_else(|| {
+        let text = format!("FORK.md on {branch} of {origin} lists no branches");
+        Failure::usage(text).with_remedy(
+            "list them between lines of --- at its top: branches: [{upstream: v1, ours: v1}]",
+        )
     })
 }
 

@@ -11,6 +11,7 @@ use merge::resolver::hunk::Side;
 use merge::resolver::rule::{PathRule, Regenerate, ResolveRules};
 use serde::{Deserialize, Serialize};
 
+use super::branch_pair::{BadPairs, BranchPair, check_pairs};
 use super::security::source_name::{BadSource, SourceName};
 use super::strategy::Strategy;
 use super::target::Target;
@@ -52,6 +53,9 @@ pub(crate) struct ForkRules {
     pub(crate) regenerate_timeout: Option<u64>,
     #[serde(default, skip_serializing_if = "SecurityRules::is_empty")]
     pub(crate) security: SecurityRules,
+    /// Pairs that `--branches` brings up to date, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) branches: Vec<BranchPair>,
 }
 
 /// Where the fork's security fixes are known from.
@@ -162,6 +166,8 @@ pub(crate) enum ForkFileFault {
     Negated { path: String },
     #[error("'security': {0}")]
     Source(#[from] BadSource),
+    #[error("'branches': {0}")]
+    Pairs(#[from] BadPairs),
     #[error(transparent)]
     Pattern(#[from] merge::pattern::PatternError),
     #[error("'target': {0}")]
@@ -184,6 +190,7 @@ struct ForkRulesText {
     resolve: Vec<Resolve>,
     regenerate_timeout: Option<u64>,
     security: SecurityRules,
+    branches: Vec<BranchPair>,
 }
 
 /// Parses the file. Without rules all of it is text for the agent.
@@ -247,6 +254,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
     for source in &written.security.advisories {
         SourceName::parse_foreign(source)?;
     }
+    check_pairs(&written.branches)?;
     let check = check?;
     if written.compare_tests.is_some() && check.is_none() {
         return Err(ForkFileFault::Alone { key: "compare-tests", needs: "check" });
@@ -263,6 +271,7 @@ fn parse_rules(text: &str) -> Result<ForkRules, ForkFileFault> {
         resolve: written.resolve,
         regenerate_timeout: written.regenerate_timeout,
         security: written.security,
+        branches: written.branches,
     })
 }
 

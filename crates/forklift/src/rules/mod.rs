@@ -2,6 +2,7 @@
 
 pub(crate) mod agent_note;
 pub(crate) mod aggregate_status;
+pub(crate) mod branch_pair;
 pub(crate) mod brief;
 pub(crate) mod check_text;
 pub(crate) mod conflict_row;
@@ -28,6 +29,7 @@ mod section;
 pub(crate) mod security;
 pub(crate) mod shell_words;
 pub(crate) mod strategy;
+pub(crate) mod summary;
 pub(crate) mod sync_attempt;
 pub(crate) mod sync_health;
 pub(crate) mod target;

@@ -1,10 +1,13 @@
 //! Attempts to bring a fork up to date, as they are recorded: a sync may fail before it has a run, or be killed.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use model::id::BranchName;
 use serde::{Deserialize, Serialize};
+
+use super::target::Target;
 
 /// Attempts of a fork that are kept.
 const MOST_ATTEMPTS: usize = 200;
@@ -41,6 +44,9 @@ pub(crate) struct SyncAttempt {
     /// Branch of the fork that was asked for; without one, that of the remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) branch: Option<BranchName>,
+    /// Target that was typed, or that a pair of branches names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) target: Option<Target>,
     /// `None` for one that is at work or was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<AttemptEnd>,
@@ -56,6 +62,9 @@ pub(crate) struct AttemptLog {
     /// The problem that the user was notified about, without its numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notified: Option<String>,
+    /// The same for syncs that asked for a branch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) notified_of: BTreeMap<BranchName, String>,
     /// True if the user does not keep the fork any more; the next attempt takes it back.
     #[serde(default)]
     pub(crate) is_forgotten: bool,
@@ -70,7 +79,8 @@ pub(crate) enum Notification {
 
 impl AttemptLog {
     pub(crate) fn new(fork: PathBuf) -> Self {
-        Self { fork, attempts: Vec::new(), notified: None, is_forgotten: false }
+        let (attempts, notified_of) = (Vec::new(), BTreeMap::new());
+        Self { fork, attempts, notified: None, notified_of, is_forgotten: false }
     }
 
     pub(crate) fn begin(&mut self, attempt: SyncAttempt) {
@@ -90,13 +100,20 @@ impl AttemptLog {
     ) -> Notification {
         let end = AttemptEnd { problem: end.problem.as_deref().map(shortened), ..end };
         let mark = end.problem.as_deref().map(without_numbers);
-        let is_new = mark.is_some() && mark != self.notified;
-        self.notified = mark;
         let mut own = self.attempts.iter_mut().rev();
         let own = own.find(|it| it.began_at == began_at && it.process == *process);
+        let branch = own.as_ref().and_then(|own| own.branch.clone());
         if let Some(own) = own {
             own.end = Some(end);
         }
+        let known = match branch {
+            None => std::mem::replace(&mut self.notified, mark.clone()),
+            Some(branch) => match &mark {
+                Some(mark) => self.notified_of.insert(branch, mark.clone()),
+                None => self.notified_of.remove(&branch),
+            },
+        };
+        let is_new = mark.is_some() && mark != known;
         if is_new { Notification::Due } else { Notification::NotDue }
     }
 }
@@ -125,7 +142,13 @@ mod tests {
     /// Makes an attempt that ends with this problem, and returns whether the user is notified.
     fn attempt(log: &mut AttemptLog, second: i64, problem: Option<&str>) -> bool {
         let began_at = at(second);
-        log.begin(SyncAttempt { began_at, process: process(), branch: None, end: None });
+        log.begin(SyncAttempt {
+            began_at,
+            process: process(),
+            branch: None,
+            target: None,
+            end: None,
+        });
         let problem = problem.map(str::to_owned);
         let status = u8::from(problem.is_some());
         let end = AttemptEnd { at: at(second + 1), status, problem, is_up_to_date: false };
