@@ -2,6 +2,7 @@
 
 mod agents;
 mod all;
+mod branches;
 mod checks;
 mod crash;
 mod demo;

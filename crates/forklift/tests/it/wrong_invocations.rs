@@ -287,7 +287,7 @@ fn a_fork_file_with_a_wrong_key_names_its_line() {
     person.fork.fork_commit("rules");
     insta::assert_snapshot!(refused(&person, &["-q"]), @"
     $ forklift -q
-    error: FORK.md on the fork's main branch: line 3: unknown field `chek-timeout`, expected one of setup, setup-timeout, check, check-timeout, compare-tests, target, strategy, protect, allow-paths, trust, resolve, regenerate-timeout, security
+    error: FORK.md on the fork's main branch: line 3: unknown field `chek-timeout`, expected one of setup, setup-timeout, check, check-timeout, compare-tests, target, strategy, protect, allow-paths, trust, resolve, regenerate-timeout, security, branches
     [2]
     ");
     person.fork.checkout.write("FORK.md", "---\ncheck: make test\n");

@@ -14,6 +14,7 @@ use model::id::Sha;
 
 use super::progress::{FetchProgress, strip_progress};
 use super::{GitError, GitLog};
+use crate::file::free_space;
 use crate::process::{Leftovers, ProcessOutput, RunLimits, StdinSource, run_spec};
 use crate::signal::Cancel;
 use crate::{clock, tool, trace};
@@ -157,7 +158,7 @@ impl GitOutput {
         GitError::Failed {
             args: self.args.clone(),
             status: CommandExit::Exited(self.status),
-            stderr: tail_of(&self.stderr),
+            stderr: with_full_disk(tail_of(&self.stderr), |path| free_space(path).ok()),
         }
     }
 
@@ -322,6 +323,23 @@ fn read_output(
     Ok(GitOutput { args, status, stdout: output.stdout, stderr: output.stderr, truncated })
 }
 
+/// Words of git about a file that it could not write, in some of which it does not say why.
+const UNWRITTEN: [&str; 3] = ["couldn't write '", "unable to write '", "could not write '"];
+
+/// Adds the reason where git could not write a file because the disk is full, and did not say so.
+fn with_full_disk(stderr: String, free: impl Fn(&Path) -> Option<u64>) -> String {
+    const FULL: &str = "No space left on device";
+    let path = UNWRITTEN.iter().find_map(|words| {
+        let (_, rest) = stderr.split_once(words)?;
+        rest.split_once('\'').map(|(path, _)| Path::new(path))
+    });
+    let folder = path.and_then(|path| path.ancestors().skip(1).find_map(&free));
+    match folder {
+        Some(0) if !stderr.contains(FULL) => format!("{stderr}: {FULL}"),
+        Some(_) | None => stderr,
+    }
+}
+
 /// Returns the end of git's stderr on one line; git prints the cause last.
 fn tail_of(stderr: &[u8]) -> String {
     let start = stderr.len().saturating_sub(STDERR_SHOWN);
@@ -363,6 +381,18 @@ pub(crate) mod tests {
         let shown = shown_args(&argv("push https://ada:hunter2@forge.example/a@b.git x:y"));
         assert_eq!(shown, "push https://***@forge.example/a@b.git x:y");
         assert_eq!(shown_arg("https://forge.example/a.git"), "https://forge.example/a.git");
+    }
+
+    #[test]
+    fn a_full_disk_is_named_where_git_does_not_name_it() {
+        let said = |words: &str, free: Option<u64>| with_full_disk(words.to_owned(), |_| free);
+        let silent = "fatal: cannot update ref 'x': couldn't write '/disk/.git/x.lock'";
+        assert_eq!(said(silent, Some(0)), format!("{silent}: No space left on device"));
+        assert_eq!(said(silent, Some(4096)), silent);
+        assert_eq!(said(silent, None), silent);
+        let plain = "error: unable to write '/disk/x': No space left on device";
+        assert_eq!(said(plain, Some(0)), plain);
+        assert_eq!(said("fatal: bad object", Some(0)), "fatal: bad object");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use agent::Provider;
 use host::dirs::Dirs;
+use host::git::WorktreeRepo;
 use model::error_chain;
 use shell::agent_settings::DEFAULT_IMAGE;
 use shell::config::Config;
@@ -12,12 +13,13 @@ use shell::doctor::{DoctorOptions, Finding, MachineReport, show_findings};
 use super::App;
 use crate::disk::effect_log::UnfinishedEffect;
 use crate::disk::project_dirs::{PROFILE_ENV, agents_dir};
-use crate::disk::{OpenRun, PendingChange, ProjectDirs, ProjectEffects, Workflow};
+use crate::disk::{OpenRun, PendingChange, ProjectDirs, ProjectEffects, Workflow, Workstream};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::product::{check_worktree, open_product};
 use crate::flow::stage::StageRunner;
 use crate::rules::build_system::parse_targets;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
+use crate::rules::status::WorkstreamStatus;
 
 /// Prints the findings; status 2 if one of them must be fixed first.
 pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
@@ -111,10 +113,25 @@ fn observe_suites(dirs: &ProjectDirs, profile: &Profile) -> Finding {
         (SuiteRunner::Make(target), Some(targets)) => targets.has(target) || !targets.is_complete,
     };
     let names: Vec<&str> = profile.suites.iter().filter(can_run).map(|suite| suite.name).collect();
+    let unknown: Vec<String> =
+        profile.suites.iter().filter_map(|suite| unknown_program(suite, dirs)).collect();
     match names.is_empty() {
+        false if !unknown.is_empty() => Finding::odd("tests", unknown.join("; ")),
         false => Finding::good("tests", names.join(", ")),
         true => Finding::bad("tests", no_suite(&dirs.dir.join(PROFILE_ENV))),
     }
+}
+
+/// Says that the program of a suite is not on this machine. An image may have it, so that it need not be wrong.
+fn unknown_program(suite: &Suite, dirs: &ProjectDirs) -> Option<String> {
+    let SuiteRunner::Command(argv) = &suite.how else { return None };
+    let program = argv.first()?;
+    let is_there = match program.contains('/') {
+        true => dirs.project.repo.join(program).exists(),
+        false => host::tool::which(program).is_some(),
+    };
+    let text = format!("{}: there is no program {program} on this machine", suite.name);
+    (!is_there).then_some(text)
 }
 
 /// The remedy names the profile only where there is one.
@@ -188,6 +205,25 @@ async fn observe_agents(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     findings
 }
 
+/// Says that the branch of a workstream is gone, and how it comes back.
+async fn missing_branch(
+    product: &WorktreeRepo,
+    workstream: &Workstream,
+) -> WfResult<Option<String>> {
+    let meta = &workstream.meta;
+    let is_done = meta.status == WorkstreamStatus::Done;
+    if is_done || product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?.is_some() {
+        return Ok(None);
+    }
+    let branch = &meta.branch;
+    Ok(Some(match &meta.last_commit_sha {
+        Some(last) => {
+            format!("{branch} does not exist any more; restore it: git branch {branch} {last}")
+        }
+        None => format!("{branch} does not exist any more; restore it, or: wf delete {}", meta.id),
+    }))
+}
+
 async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
     let product = open_product(dirs).await?;
     let repo = dirs.project.repo.display().to_string();
@@ -208,6 +244,8 @@ async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
         let id = workstream.meta.id.as_str();
         if let Err(fault) = check_worktree(dirs, &product, workstream).await? {
             findings.push(Finding::bad(id, fault.to_string()));
+        } else if let Some(fault) = missing_branch(&product, workstream).await? {
+            findings.push(Finding::bad(id, fault));
         } else if let Err(error) = workstream.load_plan() {
             findings.push(Finding::bad(id, error_chain(&error)));
         } else if let Some(run) = OpenRun::load_interrupted(dirs, &workstream.meta.id)? {

@@ -11,10 +11,11 @@ use super::merge::MergeArgs;
 use super::review::review_before_merge;
 use super::update::show_update;
 use crate::disk::project_dirs::PROFILE_ENV;
+use crate::disk::queue::{QueueEntry, load_queue};
 use crate::disk::{ProjectDirs, StateFile, Workstream, read_optional};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
 use crate::flow::fix::{plan_fixes_locked, render_fixes};
-use crate::flow::merge::check_ready;
+use crate::flow::merge::{check_ready, merges_to_head};
 use crate::flow::setup_host::WorktreeSetup;
 use crate::flow::stage::{SetupUse, StageContext, StageRunError, run_alone};
 use crate::flow::suite::{run_build, run_suite};
@@ -23,6 +24,7 @@ use crate::rules::fix::fix_of_gate;
 use crate::rules::manifest::SuiteStatus;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
 use crate::rules::run_id::RunTopic;
+use crate::rules::uat::{Uat, UatStatus};
 
 /// What every gate needs.
 #[derive(Clone, Copy)]
@@ -47,6 +49,7 @@ impl Gates<'_> {
     /// Passes all gates.
     pub(super) async fn pass(&self, workstream: &mut Workstream) -> WfResult<GateEnd> {
         check_ready(self.dirs, self.product, workstream).await?;
+        self.warn_changed_since_acceptance(workstream).await?;
         self.include_base(workstream).await?;
         let branch = &workstream.meta.branch;
         let head = self.product.branch_tip(branch).await.or_exit(WfExit::General)?;
@@ -55,6 +58,36 @@ impl Gates<'_> {
         })?;
         let exit = self.judge(workstream).await?;
         Ok(if exit == WfExit::Success { GateEnd::Passed(head) } else { GateEnd::Stopped(exit) })
+    }
+
+    /// Names commits that came after the newest acceptance test was passed: nobody accepted them.
+    async fn warn_changed_since_acceptance(&self, workstream: &Workstream) -> WfResult<()> {
+        let meta = &workstream.meta;
+        let passed = load_queue::<Uat>(&workstream.dir, UatStatus::Passed)?;
+        let newest = passed.iter().rev().find_map(|entry| match entry {
+            QueueEntry::Good(uat) => Some((uat, Sha::parse(uat.commit.as_deref()?).ok()?)),
+            QueueEntry::Bad { .. } => None,
+        });
+        let Some((uat, accepted)) = newest else { return Ok(()) };
+        let head = self.product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?;
+        let Some(head) = head.filter(|head| *head != accepted) else { return Ok(()) };
+        let user = self.product.user();
+        let is_known = user.resolve_commit(accepted.as_str()).await.or_exit(WfExit::General)?;
+        let what = match is_known {
+            Some(_) => {
+                let count = user.count_commits(&head, &accepted).await.or_exit(WfExit::General)?;
+                let ending = if count == 1 { "" } else { "s" };
+                format!("{count} commit{ending} came after it; see: git log {accepted}..{head}")
+            }
+            None => format!("{accepted} is gone"),
+        };
+        self.app.ui.warn(&format!(
+            "{} is not what {} accepted ({}): {what}",
+            meta.branch,
+            uat.id,
+            accepted.short()
+        ));
+        Ok(())
     }
 
     async fn judge(&self, workstream: &mut Workstream) -> Outcome {
@@ -77,11 +110,8 @@ impl Gates<'_> {
         let base = self.product.branch_tip(&meta.base_branch).await.or_exit(WfExit::General)?;
         // A branch that is gone is reported by the merge itself.
         let (Some(head), Some(base)) = (head, base) else { return Ok(()) };
-        let user = self.product.user();
-        for [older, newer] in [[&base, &head], [&head, &base]] {
-            if user.is_ancestor(older, newer).await.or_exit(WfExit::General)? {
-                return Ok(());
-            }
+        if merges_to_head(self.product, &base, &head).await? {
+            return Ok(());
         }
         let open = match self.args.no_agent {
             true => OpenConflicts::Refuse,

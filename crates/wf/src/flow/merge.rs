@@ -15,8 +15,9 @@ use super::base::{check_lower, check_rewritten, stands_on};
 use super::forward::{fast_forward, mend_forward};
 use super::product::{check_accepted, check_worktree, identity, origin, own_changes};
 use crate::disk::question::blocking_questions;
-use crate::disk::{Effect, PendingForward, ProjectDirs, ProjectEffects, Workstream};
+use crate::disk::{DiskError, Effect, PendingForward, ProjectDirs, ProjectEffects, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
+use crate::rules::plan::Plan;
 use crate::rules::status::WorkstreamStatus;
 
 const PUSH_LIMIT: Duration = Duration::from_secs(300);
@@ -47,10 +48,15 @@ pub(crate) async fn check_ready(
         let needs = needs.map(|needs| format!("; {needs}")).unwrap_or_default();
         return Err(Failure::new(WfExit::Blocked, words + &needs));
     }
-    // A plan that was extended after the acceptance, by a person or by a command that was killed.
-    if let Ok(plan) = workstream.load_plan()
-        && let Some(next) = plan.next()
-    {
+    // A plan that was extended after the acceptance, by a person or by a command that was killed. One that cannot be read may
+    // have been.
+    let plan = match workstream.plan_text()? {
+        None => None,
+        Some(_) => {
+            Some(workstream.load_plan().map_err(|error| unreadable_plan(workstream, &error))?)
+        }
+    };
+    if let Some(next) = plan.as_ref().and_then(Plan::next) {
         let words = format!("{} is not done: {} is still in the plan", meta.id, next.id);
         let remedy =
             format!("do it: wf run {0}, or drop it: wf plan drop {1} -w {0}", meta.id, next.id);
@@ -69,6 +75,13 @@ pub(crate) async fn check_ready(
     let accepted = check_accepted(product, workstream, head.as_ref()).await?;
     accepted.map_err(|message| Failure::new(WfExit::Implement, message))?;
     refuse_dirty(product, &meta.worktree, "the worktree").await
+}
+
+fn unreadable_plan(workstream: &Workstream, error: &DiskError) -> Failure {
+    let id = &workstream.meta.id;
+    let words = format!("{id} is not known to be done: {}", model::error_chain(error));
+    Failure::new(WfExit::Blocked, words)
+        .with_remedy(format!("correct its plan, then: wf merge {id}"))
 }
 
 /// Workstreams that start from a merged one.
@@ -167,13 +180,25 @@ pub(crate) async fn merge_local(
 
 /// Returns whether the merge of the two tips has the tree that the gates judged.
 async fn is_judged(product: &WorktreeRepo, judged: &Sha, base: &Sha, head: &Sha) -> WfResult<bool> {
-    if head != judged {
-        return Ok(false);
-    }
+    Ok(head == judged && merges_to_head(product, base, head).await?)
+}
+
+/// Returns whether the base branch has the files of this head once it is merged, so that judging the head judges the result.
+/// A base that contains the head has them if an earlier try was killed after it moved the base, or could not push; one that
+/// went on from there is another result.
+pub(crate) async fn merges_to_head(
+    product: &WorktreeRepo,
+    base: &Sha,
+    head: &Sha,
+) -> WfResult<bool> {
     let user = product.user();
-    // The head is in the base already if an earlier try was killed after it moved the base.
-    Ok(user.is_ancestor(base, head).await.or_exit(WfExit::General)?
-        || user.is_ancestor(head, base).await.or_exit(WfExit::General)?)
+    if user.is_ancestor(base, head).await.or_exit(WfExit::General)? {
+        return Ok(true);
+    }
+    let trees = user.trees_of(&[base.clone(), head.clone()]).await.or_exit(WfExit::General)?;
+    Ok(trees[0].is_some()
+        && trees[0] == trees[1]
+        && user.is_ancestor(head, base).await.or_exit(WfExit::General)?)
 }
 
 /// Moves the base branch: with its files where it is checked out, by its ref elsewhere.

@@ -77,6 +77,58 @@ fn the_gate_judges_what_main_will_be() {
     assert_eq!(person.repo.sha("main"), main);
 }
 
+/// Main has the workstream, and more that nobody judged: after a push that origin refused and a pull, or by hand.
+#[test]
+fn a_base_that_went_on_from_the_workstream_is_judged() {
+    let person = Person::accepted();
+    person.profile("TEST_IN=host\nMERGE_MODE=local\nMAKE_TARGET_MERGE_GATE_TEST=gate\n");
+    let gate = "gate:\n\ttest ! -e feature || test ! -e other\n";
+    person.worktree("tf").write("Makefile", gate).commit("COMMIT-TF-001: gate");
+    let branch = person.meta("tf", "BRANCH");
+    person.repo.git(&["merge", "-q", &branch]);
+    person.repo.write("other", "y\n").commit("somebody else");
+    let main = person.repo.sha("main");
+    person.refused(&["merge", "tf"], 5, &["gate test failed", "COMMIT-TF-002"]);
+    assert_eq!(person.repo.sha("main"), main);
+    assert_eq!(person.meta("tf", "STATUS"), "implement");
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_not_done() {
+    let person = Person::accepted();
+    let plan = person.workstream_dir("tf").join("plan.md");
+    let text = std::fs::read_to_string(&plan).expect("the plan");
+    std::fs::write(&plan, format!("{text}\n{text}")).expect("written");
+    person.refused(&["merge", "tf"], 8, &["not known to be done", "COMMIT-TF-001"]);
+    assert_eq!(person.meta("tf", "STATUS"), "merge-ready");
+}
+
+#[test]
+fn commits_after_the_acceptance_are_named() {
+    let person = Person::accepted();
+    let accepted = person.worktree("tf").head();
+    person.worktree("tf").write("sneak", "x\n").commit("sneak");
+    let output = person.wf(&["merge", "tf"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let words = format!("is not what UAT-001 accepted ({})", &accepted[..12]);
+    assert!(output.stderr.contains(&words), "{}", output.stderr);
+    assert!(output.stderr.contains("1 commit came after it"), "{}", output.stderr);
+}
+
+#[test]
+fn a_branch_that_is_gone_is_bad_to_the_doctor() {
+    let person = Person::accepted();
+    let branch = person.meta("tf", "BRANCH");
+    person.repo.git(&["update-ref", "-d", &format!("refs/heads/{branch}")]);
+    let output = person.wf(&["doctor"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains(&format!("{branch} does not exist any more; restore it")),
+        "{}",
+        output.stdout
+    );
+}
+
 #[test]
 fn what_moved_while_the_gate_ran_is_judged_again() {
     let person = Person::accepted();

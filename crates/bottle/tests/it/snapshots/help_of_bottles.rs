@@ -164,7 +164,7 @@ fn help_of_resume() {
 
     Arguments:
       <SLUG>
-              The bottle
+              The bottle: its name, the start of its name, or `last`
 
     Options:
           --headless
@@ -207,7 +207,7 @@ fn help_of_freeze() {
     Usage: bot-bottle freeze [OPTIONS] <SLUG>
 
     Arguments:
-      <SLUG>  The bottle
+      <SLUG>  The bottle: its name, the start of its name, or `last`
 
     Options:
           --json     Print events and results as JSON
@@ -232,7 +232,7 @@ fn help_of_stop() {
     Usage: bot-bottle stop [OPTIONS] <SLUG>
 
     Arguments:
-      <SLUG>  The bottle
+      <SLUG>  The bottle: its name, the start of its name, or `last`
 
     Options:
           --json     Print events and results as JSON
@@ -261,7 +261,7 @@ fn help_of_destroy() {
 
     Arguments:
       <SLUG>
-              The bottle
+              The bottle: its name, the start of its name, or `last`
 
     Options:
       -y, --yes
@@ -353,7 +353,7 @@ fn help_of_exec() {
     Usage: bot-bottle exec [OPTIONS] <SLUG> <COMMAND>...
 
     Arguments:
-      <SLUG>        The bottle
+      <SLUG>        The bottle: its name, the start of its name, or `last`
       <COMMAND>...  The command and its arguments
 
     Options:
