@@ -133,9 +133,9 @@ fn a_gate_test_that_fails_and_one_that_is_missing() {
     ! error: no gate test ran: Target 'gate' not in Makefile; name one in [ROOT]/work/app.ops/workflow/projects/app/project_profile.env (MAKE_TARGET_MERGE_GATE_TEST, MAKE_TARGET_UNIT or TEST_CMD_UNIT), or merge without: wf merge tf --untested
     [5]
     $ wf merge tf
-    ! warning: feat/tf is not what UAT-001 accepted ([SHA]): 1 commit came after it; see: git log [SHA]..[SHA]
     tf: the gate test failed; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_merge/tests/merge-gate/output.log
       added to the plan: COMMIT-TF-002; do it: wf run tf --loop, or drop it: wf plan drop COMMIT-TF-002 -w tf
+    ! warning: feat/tf is not what UAT-001 accepted ([SHA]): 1 commit came after it; see: git log [SHA]..[SHA]
     [5]
     ");
 }
