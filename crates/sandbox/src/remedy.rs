@@ -209,7 +209,7 @@ mod tests {
             KernelFacts { is_container: true, ..KernelFacts::default() },
             KernelFacts::default(),
         ]
-        .map(|facts| facts.remedy());
+        .map(KernelFacts::remedy);
         assert!(on.line.starts_with("AppArmor forbids") && on.steps.is_some());
         assert!(off.line.contains("kernel.unprivileged_userns_clone=1"));
         assert!(boxed.line.contains("seccomp=unconfined"));
