@@ -13,6 +13,7 @@ use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::checkup::{check_egress, check_forge};
 use crate::flow::home::{Home, ManifestKind};
+use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
 use crate::serve::web::check as check_web;
 
@@ -33,8 +34,12 @@ pub(crate) struct BottleDoctorArgs {
 pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     let home = Home::from_env()?;
     let used = used_providers(&home)?;
-    let (machine, forge, agents) = block_on(async {
+    let (machine, forge, agents, serve) = block_on(async {
         let forge = check_forge(&home).await;
+        let serve = match find_serve_file(args, &home) {
+            Some(path) => check_serve_file(&path, &home).await,
+            None => Vec::new(),
+        };
         let agents = check_egress(&home).await?;
         let options = DoctorOptions {
             backend: None,
@@ -44,13 +49,11 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
             used: &used,
             free_floor_bytes: None,
         };
-        Ok((MachineReport::observe(options).await, forge, agents))
+        Ok((MachineReport::observe(options).await, forge, agents, serve))
     })?;
     let mut findings = machine.findings();
     findings.extend(agents);
-    if let Some(path) = find_serve_file(args, &home) {
-        findings.extend(check_serve_file(&path, &home));
-    }
+    findings.extend(serve);
     show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
     let alone = "ok   not found; the built-in scan runs alone".to_owned();
@@ -94,7 +97,7 @@ fn find_serve_file(args: &BottleDoctorArgs, home: &Home) -> Option<PathBuf> {
     args.config.clone().or_else(|| usual.into_iter().find(|path| path.is_file()))
 }
 
-fn check_serve_file(path: &Path, home: &Home) -> Vec<Finding> {
+async fn check_serve_file(path: &Path, home: &Home) -> Vec<Finding> {
     let checked =
         ServeSettings::load(path).and_then(|settings| check_web(&settings).map(|()| settings));
     match checked {
@@ -103,11 +106,40 @@ fn check_serve_file(path: &Path, home: &Home) -> Vec<Finding> {
             let noun = if repos == 1 { "repository" } else { "repositories" };
             let mut findings =
                 vec![Finding::good("serve", format!("{}: {repos} {noun}", path.display()))];
+            findings.extend(check_repositories(&settings, home).await);
+            findings.extend(check_schedules(&settings, home));
             findings.extend(check_budgets(&settings, home));
             findings
         }
         Err(failure) => vec![Finding::bad("serve", failure.to_string())],
     }
+}
+
+/// Repositories that the server would refuse to start with, and those of forges that do not answer now.
+async fn check_repositories(settings: &ServeSettings, home: &Home) -> Vec<Finding> {
+    let repos = match Repos::load(settings, home) {
+        Ok(repos) => repos,
+        Err(failure) => return vec![Finding::bad("serve", failure.to_string())],
+    };
+    let mut findings = Vec::new();
+    for repo in repos.all() {
+        let words = |failure: &Failure| format!("{}: {failure}", repo.full_name());
+        findings.extend(match repo.check().await {
+            Ok(()) => None,
+            Err(failure) if failure.is_transient() => Some(Finding::odd("serve", words(&failure))),
+            Err(failure) => Some(Finding::bad("serve", words(&failure))),
+        });
+    }
+    findings
+}
+
+/// Schedules whose agent has no manifest that can be read: they would dispatch nothing.
+fn check_schedules(settings: &ServeSettings, home: &Home) -> Vec<Finding> {
+    let wrong = settings.schedules.iter().filter_map(|schedule| {
+        let failure = home.load_agent(&schedule.agent).err()?;
+        Some(Finding::bad("schedule", format!("{}: {failure}", schedule.name)))
+    });
+    wrong.collect()
 }
 
 /// Budgets in which an agent can never run. A manifest that cannot be read is reported elsewhere.

@@ -173,6 +173,9 @@ fn claude_shows_its_own_interface_and_its_conversation_can_be_gone_on_with() {
     let turns = vec![
         Turn::shell("echo x > made.txt && git add -A && git commit -qm 'make it'"),
         Turn::text("That is made."),
+        // An interface that waits for words may ask the model on its own, for a title or a hint.
+        Turn::text("And that is all."),
+        Turn::text("And that is all."),
         Turn::text("And that is all."),
     ];
     let server = resolve_agent(&person, &CLAUDE, turns);

@@ -60,6 +60,39 @@ fn doctor_and_config_check_refuse_what_serve_refuses() {
     assert!(output.stdout.contains("serve.toml: 0 repositories"), "{}", output.snapshot());
 }
 
+/// A server that doctor calls good starts, and its schedules dispatch.
+#[test]
+fn doctor_looks_at_the_repositories_and_schedules_of_the_server() {
+    let Some(person) = Person::new() else { return };
+    person.script(COMMIT);
+    let forge = person.hermetic.root().join("forge");
+    let repo = forge.join("me/greeter.git");
+    std::fs::create_dir_all(forge.join("me/greeter.git.forge/threads")).expect("made");
+    testkit::repo::Repo::init_bare(&repo);
+    let serve = person.home().join("serve.toml");
+    let doctor = |repository: &str, agent: &str| {
+        let text = format!(
+            "listen = \"127.0.0.1:0\"\n[[forge]]\nkind = \"folder\"\nurl = \"file://{}\"\nrepos = [\"me/{repository}\"]\n\
+             [[schedule]]\nname = \"nightly\"\nrepo = \"me/{repository}\"\nagent = \"{agent}\"\nprompt = \"Do\"\nevery = \"1d\"\n",
+            forge.display()
+        );
+        std::fs::write(&serve, text).expect("written");
+        person.run(&["doctor"])
+    };
+    let output = doctor("greeter", "worker");
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let output = doctor("greeter", "nobody");
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("BAD  nightly: ") && output.stdout.contains("nobody"),
+        "{}",
+        output.stdout
+    );
+    let output = doctor("gone", "worker");
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stdout.contains("BAD  me/gone: "), "{}", output.stdout);
+}
+
 #[test]
 fn doctor_reaches_model_servers_as_runs_do() {
     let Some(person) = Person::new() else { return };

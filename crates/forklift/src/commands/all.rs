@@ -48,7 +48,7 @@ pub(crate) struct ManyArgs {
     /// Do it for each pair of branches that FORK.md on origin's default branch lists, in that order
     ///
     /// A pair is a branch of upstream and the branch of the fork that it goes into; each has its own run and its own pull
-    /// request. A conflict that people resolved on one branch is resolved in the same way on the next. One branch that fails
+    /// request. What people merged on one branch teaches about the others, as far as --trust allows. One branch that fails
     /// does not keep the others from being done; the exit status is the worst of all, as for --all. With --all it is done for
     /// every fork.
     #[arg(long, conflicts_with_all = ["main_branch", "target"])]
@@ -322,7 +322,8 @@ fn failed(
     failure: &Failure,
 ) -> SummaryRow {
     ui.failure(failure);
-    let run = dir.map(|dir| dir.id().to_string());
+    // A run that could not begin leaves nothing.
+    let run = dir.filter(|dir| dir.path().exists()).map(|dir| dir.id().to_string());
     SummaryRow { run, ..without_run(of, failure.to_string(), failure.status) }
 }
 

@@ -162,3 +162,46 @@ fn a_page_that_cannot_be_written_is_told_before_anything_is_done() {
     assert_eq!(alone.status, Some(2), "{}", alone.snapshot());
     assert!(alone.stderr.contains("--all or --branches"), "{}", alone.stderr);
 }
+
+/// People's answer on one branch is the answer on the next, where the trust asks for no more than a new fork can have.
+#[test]
+fn a_conflict_that_people_resolved_on_one_branch_is_known_on_the_next() {
+    let Some(person) = with_pairs(PAIRS) else { return };
+    let fork = &person.fork;
+    let both_change = |text: &str| {
+        fork.checkout.git(&["fetch", "-q", "--all"]);
+        fork.checkout.write("shared.txt", text);
+        fork.fork_commit("fork: its own words")
+    };
+    fork.upstream_commit("shared.txt", "one\ntwo, said upstream\nthree\n", "upstream's two");
+    fork.upstream.git(&["branch", "-f", "v1", "main"]);
+    let ours = both_change("one\ntwo, said the fork\nthree\n");
+    fork.origin.git(&["branch", "-f", "stable-1", &ours]);
+    fork.checkout.git(&["fetch", "-q", "--all"]);
+    fork.checkout.git(&["checkout", "-q", "-b", "by-hand", "origin/stable-1"]);
+    fork.checkout.try_git(&["merge", "-q", "upstream/v1"]).expect_err("a conflict");
+    fork.checkout.write("shared.txt", "one\ntwo, said both\nthree\n");
+    fork.checkout.commit("Merge v1");
+    fork.checkout.git(&["push", "-q", "origin", "by-hand:stable-1"]);
+    let output = run(&person, &["--branches", "--json", "--trust", "0.5"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    let summary = summary(&output);
+    assert_eq!(summary["forks"][0]["verdict"]["kind"], "up-to-date");
+    let branch = summary["forks"][1]["branch"].as_str().expect("a branch");
+    let merged = fork.origin.git(&["show", &format!("{branch}:shared.txt")]);
+    assert_eq!(merged, "one\ntwo, said both\nthree");
+}
+
+/// A run that could not begin is taken away, and its name may be that of the next one.
+#[test]
+fn a_run_that_could_not_begin_is_not_named() {
+    let Some(person) = Person::with(|hermetic| Fork::new(hermetic).conflicting_merge()) else {
+        return;
+    };
+    let folder = person.fork.checkout.dir().display().to_string();
+    let mut command = person.forklift(&["--json", "--all", &folder]);
+    let output = person.hermetic.run(command.env("PATH", "/usr/bin:/bin"));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(person.runs().is_empty());
+    assert!(summary(&output)["forks"][0]["run"].is_null(), "{}", output.stdout);
+}

@@ -1,14 +1,17 @@
 //! `wf story`: Markdown files of the product that say what is wanted, each made into a workstream.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
 use model::id::WorkstreamId;
 use serde_json::json;
 
 use super::App;
 use super::new::show_created;
-use crate::disk::story::{StoryFolder, digest_story, find_uncovered, load_story_work};
+use crate::disk::story::{StoryFolder, digest_story, find_uncovered, story_work};
 use crate::disk::{ProjectDirs, make_dir, save};
 use crate::exit::{Failure, Outcome, WfExit, WfResult};
+use crate::flow::base::find_lost;
 use crate::flow::create::{CheckoutExtent, CreateRequest, create};
 use crate::flow::product::open_product;
 use crate::rules::meta::StoryLink;
@@ -71,18 +74,18 @@ pub(crate) struct StoryStartArgs {
 
 pub(crate) async fn cmd_story(app: &App, command: &StoryCommand) -> Outcome {
     match command {
-        StoryCommand::List(args) => list(app, args),
+        StoryCommand::List(args) => list(app, args).await,
         StoryCommand::Add(args) => add(app, args).await,
-        StoryCommand::Show(args) => show(app, args),
+        StoryCommand::Show(args) => show(app, args).await,
         StoryCommand::Start(args) => start(app, args).await,
     }
 }
 
-fn list(app: &App, args: &StoryListArgs) -> Outcome {
+async fn list(app: &App, args: &StoryListArgs) -> Outcome {
     let dirs = app.dirs()?;
     let (profile, _) = dirs.load_profile()?;
     let folder = load(app, &dirs)?;
-    let work = load_story_work(&dirs)?;
+    let work = load_work(&dirs).await?;
     let uncovered = find_uncovered(&dirs, &profile, &folder.stories)?;
     let views = folder.stories.iter().map(|story| StoryView::of(story, &work));
     let is_shown = |view: &StoryView<'_>| args.all || view.state().word() != "done";
@@ -141,11 +144,11 @@ async fn add(app: &App, args: &StoryAddArgs) -> Outcome {
     Ok(WfExit::Success)
 }
 
-fn show(app: &App, args: &StoryArg) -> Outcome {
+async fn show(app: &App, args: &StoryArg) -> Outcome {
     let dirs = app.dirs()?;
     let folder = load(app, &dirs)?;
     let story = find(&folder, &args.story)?;
-    let work = load_story_work(&dirs)?;
+    let work = load_work(&dirs).await?;
     let view = StoryView::of(story, &work);
     if app.ui.is_json() {
         app.ui.document(&view.json());
@@ -165,7 +168,7 @@ async fn start(app: &App, args: &StoryStartArgs) -> Outcome {
     let dirs = app.dirs()?;
     let folder = load(app, &dirs)?;
     let story = find(&folder, &args.story)?;
-    let work = load_story_work(&dirs)?;
+    let work = load_work(&dirs).await?;
     if let Some(work) = work_of(&story.id, &work) {
         let (id, status) = (&work.workstream, work.status);
         let message = format!("{} is in the workstream {id} already, which is {status}", story.id);
@@ -199,6 +202,18 @@ fn load(app: &App, dirs: &ProjectDirs) -> WfResult<StoryFolder> {
     Ok(folder)
 }
 
+/// Workstreams that were made for stories. Whether those that were merged still are is looked up.
+async fn load_work(dirs: &ProjectDirs) -> WfResult<Vec<StoryWork>> {
+    let (open, closed) = (dirs.load_workstreams()?.0, dirs.load_closed()?.0);
+    let of_stories = open.iter().chain(&closed).filter(|it| it.meta.story.is_some());
+    let named: BTreeSet<&str> = of_stories.clone().map(|it| it.meta.id.as_str()).collect();
+    let product = open_product(dirs).await?;
+    let lost = find_lost(&product, of_stories, &named).await?;
+    let open = open.iter().filter_map(|it| story_work(it, false, &lost));
+    let closed = closed.iter().filter_map(|it| story_work(it, true, &lost));
+    Ok(open.chain(closed).collect())
+}
+
 fn find<'a>(folder: &'a StoryFolder, typed: &str) -> WfResult<&'a Story> {
     folder.find(typed).ok_or_else(|| {
         let known = folder.stories.iter().map(|story| story.id.as_str());
@@ -219,7 +234,11 @@ impl<'a> StoryView<'a> {
     }
 
     fn state(&self) -> StoryState {
-        self.work.map_or(StoryState::Open, |work| StoryState::In(work.status))
+        match self.work {
+            None => StoryState::Open,
+            Some(work) if work.is_lost => StoryState::Lost,
+            Some(work) => StoryState::In(work.status),
+        }
     }
 
     /// True if the story is not the one that the workstream was made for.
@@ -229,8 +248,12 @@ impl<'a> StoryView<'a> {
     }
 
     fn words(&self) -> String {
+        let lost = match self.state() {
+            StoryState::Lost => ": it was merged, and its commits are not in the base branch",
+            StoryState::Open | StoryState::In(_) => "",
+        };
         let changed = if self.has_changed() { ", story changed since" } else { "" };
-        format!("{}{changed}", self.state().word())
+        format!("{}{lost}{changed}", self.state().word())
     }
 
     fn json(&self) -> serde_json::Value {

@@ -1,6 +1,6 @@
 //! Stories and requirements in the product's checkout. Links are not followed: a story goes to a model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use host::safe_read::read_beneath;
 use model::digest::sha256;
 
-use super::{DiskError, DiskResult, ProjectDirs};
+use super::{DiskError, DiskResult, ProjectDirs, Workstream};
 use crate::rules::profile::Profile;
 use crate::rules::story::{Story, StoryWork, find_requirements, parse_story};
 
@@ -91,22 +91,23 @@ pub(crate) fn find_uncovered(
     Ok(uncovered)
 }
 
-/// Workstreams that were made for stories.
-pub(crate) fn load_story_work(dirs: &ProjectDirs) -> DiskResult<Vec<StoryWork>> {
-    let (open, closed) = (dirs.load_workstreams()?.0, dirs.load_closed()?.0);
-    let open = open.into_iter().map(|it| (it, false));
-    let closed = closed.into_iter().map(|it| (it, true));
-    let work = open.chain(closed).filter_map(|(workstream, is_closed)| {
-        let meta = workstream.meta;
-        Some(StoryWork {
-            workstream: meta.id.to_string(),
-            story: meta.story?,
-            digest: meta.story_digest,
-            status: meta.status,
-            is_closed,
-        })
-    });
-    Ok(work.collect())
+/// View that a story has of a workstream that was made for it.
+pub(crate) fn story_work(
+    workstream: &Workstream,
+    is_closed: bool,
+    lost: &BTreeSet<String>,
+) -> Option<StoryWork> {
+    let meta = &workstream.meta;
+    let id = meta.id.to_string();
+    let is_lost = lost.contains(&id);
+    Some(StoryWork {
+        workstream: id,
+        story: meta.story.clone()?,
+        digest: meta.story_digest.clone(),
+        status: meta.status,
+        is_closed,
+        is_lost,
+    })
 }
 
 /// Digest by which a later change of a story is seen.

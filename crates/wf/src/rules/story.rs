@@ -35,9 +35,34 @@ pub(crate) fn parse_story(path: &str, text: &str) -> Option<Story> {
     let words = heading.map(|heading| heading.strip_prefix(&format!("{id}:")).unwrap_or(heading));
     let title = words.map(str::trim).filter(|title| !title.is_empty());
     let title = title.map_or_else(|| rest.replace('-', " ").trim().to_owned(), str::to_owned);
-    let lines = text.lines().filter_map(|line| line.strip_prefix("Requirements:"));
-    let requirements = lines.flat_map(find_requirements).collect();
+    let requirements = outside_code(text)
+        .filter_map(|line| line.strip_prefix("Requirements:"))
+        .flat_map(find_named)
+        .collect();
     Some(Story { id, title, requirements, path: path.to_owned(), text: text.to_owned() })
+}
+
+/// Lines that are not in a fenced block of code.
+fn outside_code(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let line = line.trim_start();
+        let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// The ids that a list names: each item begins with its id. "All but REQ-2" names none.
+fn find_named(list: &str) -> Vec<String> {
+    let items = list.split([',', ';']).flat_map(|part| part.split(" and "));
+    let ids = items.filter_map(|item| {
+        let item = item.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let found = find_requirements(item).into_iter().next()?;
+        item.starts_with(&found).then_some(found)
+    });
+    let mut seen = BTreeSet::new();
+    ids.filter(|id| seen.insert(id.clone())).collect()
 }
 
 /// Finds the ids of requirements, such as `REQ-12-1`, in the order of the text and each once.
@@ -60,6 +85,8 @@ pub(crate) enum StoryState {
     /// Nobody works on it.
     Open,
     In(WorkstreamStatus),
+    /// Its workstream was merged, and the commits are not in the base branch any more.
+    Lost,
 }
 
 impl StoryState {
@@ -67,6 +94,7 @@ impl StoryState {
         match self {
             Self::Open => "open",
             Self::In(status) => status.word(),
+            Self::Lost => "lost",
         }
     }
 }
@@ -80,6 +108,8 @@ pub(crate) struct StoryWork {
     pub(crate) digest: Option<String>,
     pub(crate) status: WorkstreamStatus,
     pub(crate) is_closed: bool,
+    /// Its commits are not where they were merged into.
+    pub(crate) is_lost: bool,
 }
 
 /// Chooses the workstream that a story's state is taken from: one that is open, else one that was merged. A workstream that
@@ -136,6 +166,17 @@ mod tests {
     }
 
     #[test]
+    fn a_list_names_what_its_items_begin_with() {
+        let named = |list: &str| {
+            let text = format!("Requirements: {list}\n```\nRequirements: REQ-9\n```\n");
+            parse_story("STORY-1.md", &text).expect("a story").requirements
+        };
+        assert_eq!(named("REQ-1, REQ-2 (log out) and **REQ-3**."), ["REQ-1", "REQ-2", "REQ-3"]);
+        assert_eq!(named("all but REQ-2 (REQ-2 was dropped)"), [""; 0]);
+        assert_eq!(named("REQ-1, not REQ-2"), ["REQ-1"]);
+    }
+
+    #[test]
     fn requirements_are_whole_words() {
         let found =
             find_requirements("REQ-1 (REQ-012-2), xREQ-3, REQ-, REQ-1; **REQ-AB-4**: REQ-5-");
@@ -150,6 +191,7 @@ mod tests {
             digest: None,
             status,
             is_closed,
+            is_lost: false,
         };
         let (dropped, merged) =
             (work("a", WorkstreamStatus::Planning, true), work("b", WorkstreamStatus::Done, true));

@@ -51,6 +51,21 @@ fn a_story_goes_from_a_requirement_to_a_merged_workstream() {
 }
 
 #[test]
+fn a_story_whose_merge_was_taken_back_is_lost() {
+    let person = Person::accepted();
+    write(&person.repo.dir().join("stories/STORY-0001.md"), "# STORY-0001: Test\n");
+    person.repo.commit("stories");
+    person.set_meta("tf", "STORY", "STORY-0001");
+    person.ok(&["merge", "tf"]);
+    let state = || person.json(&["story", "show", "STORY-0001"])["state"].clone();
+    assert_eq!(state(), "done");
+    person.repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(state(), "lost");
+    let listed = person.ok(&["story", "list"]);
+    assert!(listed.contains("its commits are not in the base branch"), "{listed}");
+}
+
+#[test]
 fn wrong_stories_are_named() {
     let person = Person::new();
     let repo = person.repo.dir().to_path_buf();
