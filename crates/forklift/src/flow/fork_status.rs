@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::attempt::AttemptStore;
 use super::observe::{find_repo, fork_key};
-use super::record::{Fork, ForkRunRecord};
+use super::record::{Fork, ForkRunRecord, Withdrawal};
 use super::run::{final_status, final_verdict};
 use crate::commands::ForkliftDirs;
 use crate::commands::runs::where_to;
@@ -154,6 +154,13 @@ fn withdrawn_by(run: &ForkRunOnDisk) -> Option<RunId> {
     }
 }
 
+/// Words about a withdrawal that is not over: the branch may be there, and its pull request closed.
+fn half_withdrawn(run: &ForkRunOnDisk) -> Option<String> {
+    let withdrawal = run.record.withdraws.as_ref().filter(|_| !run.is_closed)?;
+    let Withdrawal { run, branch, .. } = withdrawal;
+    Some(format!("the withdrawal of {run} is not finished: {branch} may still be on origin"))
+}
+
 pub(crate) fn days_since(when: Timestamp) -> i64 {
     (host::clock::now().as_second() - when.as_second()).max(0) / DAY_SECS
 }
@@ -177,7 +184,8 @@ async fn fork_status(
     let verdict = is_closed.then(|| final_verdict(record));
     let failed = newest_failure(&syncs, &attempts);
     let unknown = behind.as_ref().err().cloned();
-    let blocked = failed.or_else(|| unknown.clone()).or_else(|| {
+    let half = runs.iter().take(1).find_map(half_withdrawn);
+    let blocked = failed.or_else(|| unknown.clone()).or(half).or_else(|| {
         verdict.as_ref().and_then(|verdict| blocking_message(runs, verdict, count == Some(0)))
     });
     let next = match &verdict {
@@ -187,7 +195,8 @@ async fn fork_status(
             .map_or_else(|| sync(&fork.path, &attempts), |next| in_folder(&next, &fork.path)),
     };
     // An older run may have the newest publication; one that was taken back ends the search.
-    let current = runs.iter().take_while(|run| run.record.withdraws.is_none());
+    let is_taken_back = |run: &&ForkRunOnDisk| run.is_closed && run.record.withdraws.is_some();
+    let current = runs.iter().take_while(|run| !is_taken_back(run));
     let mut sent = current.filter_map(|run| run.record.publication.as_ref());
     let (missed, overdue) = judge_syncs(&syncs, count, max_days);
     ForkStatus {
