@@ -82,7 +82,7 @@ pub(super) async fn begin<'a>(
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
-            None => observe_for(ui, repo, args, places).await?,
+            None => observe_for(ui, repo, args, places, None).await?,
         };
         let fix = args.fix.as_ref().filter(|_| earlier.is_none());
         Ok((fork_lock, pin_fix(seen, fix).await?))
@@ -111,17 +111,18 @@ pub(super) async fn check_request(
     unless_stopped::<_, ForkliftExit>(cancel, checked).await
 }
 
-/// Fetches into a repository and pins what the options name.
+/// Fetches into a repository, which may not be the checkout itself, and pins what the options name.
 pub(super) async fn observe_for(
     ui: &Ui,
     repo: UserRepo,
     args: &RunArgs,
     places: &ForkliftDirs,
+    checkout: Option<&UserRepo>,
 ) -> Result<Observation, Failure> {
     let remotes = &args.names.remotes(&places.shared);
     let (main_branch, target) = (args.names.main_branch.as_ref(), args.target.as_ref());
     let (forge, cache) = (args.forge_url.as_deref(), places.cache.as_path());
-    observe(ui, repo, ObserveOptions { remotes, main_branch, target, forge, cache }).await
+    observe(ui, repo, ObserveOptions { remotes, main_branch, target, forge, cache, checkout }).await
 }
 
 /// Beginning of a run: what was asked for, checked, and what was observed.

@@ -91,7 +91,7 @@ async fn drive(
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &user, &places.cache, run.wait).await?;
         let store = TrainStore::open(places, &user).await?;
-        let mut seen = observe_for(ui, store.repo.clone(), &run, places).await?;
+        let mut seen = observe_for(ui, store.repo.clone(), &run, places, Some(&user)).await?;
         seen.fork.path = user.toplevel().unwrap_or(user.common_dir()).to_path_buf();
         seen.project = project_of(&seen.fork.path);
         Ok((fork_lock, store, seen))

@@ -141,8 +141,7 @@ impl TrainRun<'_> {
         if layout == PullLayout::Stack {
             return Ok(None);
         }
-        let origin = &self.seen.fork.remotes.origin;
-        for (branch, tip) in self.store.repo.remote_branches(origin).await.or_machine()? {
+        for (branch, tip) in self.seen.origin_branches().await? {
             let Some(name) = branch.as_str().strip_prefix(TRAIN_BRANCHES) else { continue };
             let mut parts = name.split('-');
             let (base, target) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
@@ -202,7 +201,10 @@ impl TrainRun<'_> {
         for number in first..=last {
             let branch = published_branch(&branch, record.layout, number);
             let name = format!("refs/remotes/{origin}/{branch}");
-            match self.store.repo.resolve_commit(&name).await.or_machine()? {
+            // The ref of a branch that was deleted on origin stays.
+            let is_there = self.seen.heads.origin.branches.keys().any(|it| it.as_str() == branch);
+            let known = self.store.repo.resolve_commit(&name).await.or_machine()?;
+            match known.filter(|_| is_there) {
                 Some(theirs) => found = Some((branch, theirs)),
                 // The last step of a stack may not be pushed yet, and one by hand may be beyond it.
                 None if number > first => break,
@@ -418,6 +420,7 @@ impl TrainRun<'_> {
     fn observation(&self, tip: &Sha, commit: &CommitLabel) -> Observation {
         Observation {
             repo: self.store.repo.clone(),
+            heads: self.seen.heads.clone(),
             project: self.seen.project.clone(),
             fork: self.seen.fork.clone(),
             pins: engine::evidence::Pins { base: tip.clone(), upstream: commit.sha.clone() },

@@ -12,6 +12,7 @@ use run_store::run_dir;
 use serde::Serialize;
 
 use super::attempt::AttemptStore;
+use super::fetched::{FetchedRefs, FetchedRemote, KnownTip};
 use super::observe::{find_repo, fork_key};
 use super::record::{Fork, ForkRunRecord, Withdrawal};
 use super::run::{final_status, final_verdict};
@@ -400,8 +401,12 @@ async fn observe_behind(
         true => UserRepo::discover(&trains).await.ok(),
         false => None,
     };
-    let ours = newest_tip(&user, of_trains.as_ref(), origin, &fork.branch).await?;
-    let theirs = newest_tip(&user, of_trains.as_ref(), upstream, fork.upstream_branch()).await?;
+    let fetched = FetchedRefs::load(&user, &places.cache);
+    let tip = async |remote, branch| {
+        known_tip(&user, of_trains.as_ref(), fetched.remote(remote), (remote, branch)).await
+    };
+    let ours = tip(origin, &fork.branch).await?;
+    let theirs = tip(upstream, fork.upstream_branch()).await?;
     let repo = of_trains.as_ref().unwrap_or(&user);
     let count = repo.count_commits(&theirs, &ours).await.map_err(|error| error.reason())?;
     let oldest = repo.oldest_new_commit(&theirs, &ours).await.map_err(|error| error.reason())?;
@@ -409,27 +414,32 @@ async fn observe_behind(
     Ok((count, since.map(days_since)))
 }
 
-/// Tip of a branch as the checkout or the trains of the fork fetched it, whichever has the other. Of two that went different
-/// ways, as after a rewrite, that of the trains counts.
-async fn newest_tip(
+/// Tip of a branch of a remote by the last fetch. An older version left no record of it; then the ref of the checkout counts, else
+/// that of the trains.
+async fn known_tip(
     user: &UserRepo,
     of_trains: Option<&UserRepo>,
-    remote: &RemoteName,
-    branch: &BranchName,
+    fetched: Option<&FetchedRemote>,
+    (remote, branch): (&RemoteName, &BranchName),
 ) -> Result<Sha, String> {
     let name = format!("refs/remotes/{remote}/{branch}");
-    let tip = async |repo: &UserRepo| repo.resolve_commit(&name).await.ok().flatten();
-    let known = tip(user).await;
-    let by_trains = match of_trains {
-        Some(repo) => tip(repo).await.map(|tip| (repo, tip)),
-        None => None,
+    let in_checkout = user.resolve_commit(&name).await.ok().flatten();
+    let known = match (fetched, in_checkout) {
+        (Some(fetched), in_checkout) => fetched.tip(branch, in_checkout),
+        (None, Some(tip)) => KnownTip::At(tip),
+        (None, None) => match of_trains {
+            Some(repo) => match repo.resolve_commit(&name).await.ok().flatten() {
+                Some(tip) => KnownTip::At(tip),
+                None => KnownTip::NeverFetched,
+            },
+            None => KnownTip::NeverFetched,
+        },
     };
-    match (known, by_trains) {
-        (Some(known), Some((repo, tip))) => {
-            let is_older = repo.is_ancestor(&tip, &known).await.unwrap_or(false);
-            Ok(if is_older { known } else { tip })
+    match known {
+        KnownTip::At(tip) => Ok(tip),
+        KnownTip::Gone => {
+            Err(format!("'{remote}' had no branch {branch} when it was fetched last"))
         }
-        (Some(tip), None) | (None, Some((_, tip))) => Ok(tip),
-        (None, None) => Err(format!("the branch {branch} of '{remote}' was not fetched")),
+        KnownTip::NeverFetched => Err(format!("the branch {branch} of '{remote}' was not fetched")),
     }
 }

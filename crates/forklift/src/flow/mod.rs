@@ -4,6 +4,7 @@ pub(crate) mod attempt;
 mod check;
 mod decide_agent;
 pub(crate) mod earlier;
+pub(crate) mod fetched;
 pub(crate) mod fork_lock;
 pub(crate) mod fork_status;
 mod integrate;

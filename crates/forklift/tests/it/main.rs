@@ -10,6 +10,7 @@ mod environments;
 mod examples;
 mod fetch_count;
 mod first_run;
+mod gone_branch;
 mod history;
 mod hostile;
 mod identity;
