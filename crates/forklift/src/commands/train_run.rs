@@ -15,6 +15,7 @@ use super::request::RunRequest;
 use super::run::{StartRequest, advance_stoppable, create_run};
 use crate::commands::run_args::{AcceptArgs, AgentWhen, RunArgs};
 use crate::exit::{Failure, OrExit};
+use crate::flow::attempt::SyncNotes;
 use crate::flow::observe::Observation;
 use crate::flow::past::ForkPast;
 use crate::flow::record::ForkRunRecord;
@@ -53,6 +54,7 @@ pub(super) struct TrainRun<'a> {
     /// The user's repository; results of checks are kept under its key.
     pub(super) user: UserRepo,
     pub(super) cancel: Cancel,
+    pub(super) notes: &'a SyncNotes,
 }
 
 impl TrainRun<'_> {
@@ -332,6 +334,7 @@ impl TrainRun<'_> {
             earlier: None,
             train: Some(train),
             commit,
+            notes: self.notes,
         };
         let made = create_run(self.ui, self.places, start, self.cancel.clone()).await?;
         self.advance(state, made).await
@@ -365,6 +368,7 @@ impl TrainRun<'_> {
         run: ForkRun<'_>,
     ) -> Result<ForkliftExit, Failure> {
         let (dir, step) = (run.run.dir.clone(), run.run().record.train.clone());
+        self.notes.note_run(&dir);
         let outcome = advance_stoppable(run).await;
         if !dir.path().join("metadata.json").exists() {
             // No agent can be started, so nothing is left of the run.

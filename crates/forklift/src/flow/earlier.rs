@@ -180,15 +180,10 @@ pub(crate) fn find_later_result(
         return Ok(None);
     }
     let made_by = meta.publishes.as_ref().unwrap_or(own);
-    let made_at = match &meta.publishes {
-        Some(earlier) => stored_runs(runs)?.find(|run| run.dir.id() == earlier),
-        None => None,
-    };
-    let made_at = made_at.map_or(meta.started_at, |run| run.meta.started_at);
     let result = result_commit(meta);
     let later = last_published(runs, meta, own)?.filter(|later| {
         let commit = later.meta.publication.as_ref().map(|sent| &sent.commit);
-        later.dir.id() != made_by && later.meta.started_at > made_at && commit != result.as_ref()
+        run_dir::is_newer(later.dir.id(), made_by) && commit != result.as_ref()
     });
     Ok(later.map(|later| later.dir.id().clone()))
 }

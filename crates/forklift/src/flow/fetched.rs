@@ -67,7 +67,24 @@ impl FetchedRefs {
             };
             record.remotes.insert(remote.to_string(), fetched);
         }
-        let bytes = serde_json::to_vec(&record).or_machine()?;
+        record.write(checkout, cache)
+    }
+
+    /// Records that a branch was pushed, until the next fetch finds what became of it.
+    pub(crate) async fn add_pushed(
+        checkout: &UserRepo,
+        cache: &Path,
+        remote: &RemoteName,
+        (branch, commit): (&BranchName, &Sha),
+    ) -> Result<(), Failure> {
+        let mut record = Self::load(checkout, cache);
+        let Some(fetched) = record.remotes.get_mut(remote.as_str()) else { return Ok(()) };
+        fetched.branches.insert(branch.clone(), commit.clone());
+        record.write(checkout, cache)
+    }
+
+    fn write(&self, checkout: &UserRepo, cache: &Path) -> Result<(), Failure> {
+        let bytes = serde_json::to_vec(self).or_machine()?;
         host::file::write_atomic(&path(checkout, cache), &bytes, 0o600).or_machine()
     }
 
@@ -77,6 +94,10 @@ impl FetchedRefs {
 }
 
 impl FetchedRemote {
+    pub(crate) fn has(&self, branch: &BranchName) -> bool {
+        self.branches.contains_key(branch)
+    }
+
     /// The branch, by the record and by the ref that the checkout has now. A ref that has changed since was fetched or pushed by
     /// the user, and is newer.
     pub(crate) fn tip(&self, branch: &BranchName, in_checkout: Option<Sha>) -> KnownTip {

@@ -27,6 +27,7 @@ pub(crate) mod run;
 pub(crate) mod security;
 pub(crate) mod show;
 pub(crate) mod structure;
+mod sync_history;
 pub(crate) mod train;
 pub(crate) mod waiting;
 pub(crate) mod withdraw;

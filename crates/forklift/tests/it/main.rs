@@ -46,6 +46,7 @@ mod shell;
 mod small_merge;
 mod spec;
 mod support;
+mod sync_record;
 mod sync_status;
 mod target;
 mod train;
