@@ -26,6 +26,9 @@ use crate::rules::target::Target;
 
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
+/// Limit of a question to a remote that a person waits for.
+const LOOK_LIMIT: Duration = Duration::from_secs(30);
+
 /// Branches of a remote that a message names.
 const SHOWN_BRANCHES: usize = 5;
 
@@ -149,8 +152,7 @@ pub(crate) async fn observe(
     let ObserveOptions { remotes, forge, cache, .. } = options;
     let ForkRemotes { origin, upstream } = remotes;
     require_remotes(&repo, remotes)?;
-    // Also a merge that needs no workspace has to be proved by the whole history.
-    refuse_incomplete(&repo).map_err(workspace_failure)?;
+    require_history(&repo)?;
     if repo.is_stand_in() {
         let place = repo.common_dir().display();
         ui.note(&format!("this checkout cannot be written to; fetching into {place} instead"));
@@ -239,6 +241,48 @@ pub(crate) async fn observe_pairs(
     })
 }
 
+/// A remote as it was asked, without a fetch.
+pub(crate) struct RemoteLook {
+    branch: BranchName,
+    pub(crate) tip: Sha,
+}
+
+impl RemoteLook {
+    pub(crate) fn words(&self) -> String {
+        format!("answers; {} is at {}", self.branch, self.tip.short())
+    }
+}
+
+/// Asks a remote for the branch that a run would take; `flag` names another one.
+pub(crate) async fn look_at_remote(
+    repo: &UserRepo,
+    remote: &RemoteName,
+    flag: &str,
+) -> Result<RemoteLook, Failure> {
+    url(repo, remote).await?;
+    let heads = repo.remote_heads(remote, LOOK_LIMIT).await;
+    let heads = heads.map_err(|error| cannot_fetch(remote, &error))?;
+    let branch = match &heads.default {
+        Some(branch) => branch.clone(),
+        None => known_default_branch(repo, remote).await?,
+    };
+    match heads.branches.get(&branch) {
+        Some(tip) => Ok(RemoteLook { tip: tip.clone(), branch }),
+        None => {
+            let looked = FetchedBranch { branch, heads: Arc::new(heads) };
+            Err(no_branch(remote, &looked, &format!("name one with {flag}")))
+        }
+    }
+}
+
+/// Reads the rules of the fork at a commit: whether there is a fork file, or `None` for a commit that is not here yet.
+pub(crate) async fn read_rules(repo: &UserRepo, tip: &Sha) -> Result<Option<bool>, Failure> {
+    if repo.resolve_commit(tip.as_str()).await.or_machine()?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(read_fork_file(repo, tip).await?.is_some()))
+}
+
 /// The fork file on the fork's main branch; the checkout does not count.
 async fn read_fork_file(repo: &UserRepo, base: &Sha) -> Result<Option<ForkFile>, Failure> {
     let read = repo.read_first_blob(base, &FORK_FILES, FORK_FILE_CAP).await;
@@ -309,6 +353,11 @@ pub(crate) fn require_remotes(repo: &UserRepo, remotes: &ForkRemotes) -> Result<
     let ForkRemotes { origin, upstream } = remotes;
     require_remote(repo, origin, "your fork", "--remote-origin")?;
     require_remote(repo, upstream, "the project it was forked from", "--remote-upstream")
+}
+
+/// Refuses a shallow or partial clone: also a merge that needs no workspace has to be proved by the whole history.
+pub(crate) fn require_history(repo: &UserRepo) -> Result<(), Failure> {
+    refuse_incomplete(repo).map_err(workspace_failure)
 }
 
 fn require_remote(
