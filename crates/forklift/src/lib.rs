@@ -117,8 +117,8 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
             return all::cmd_run_many(ui, &run, &cli.many);
         }
         cli.many.check_alone()?;
-        return recorded(ui, &run, || {
-            run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None).map(SyncEnd::from)
+        return recorded(ui, &run, |notes| {
+            run::cmd_run(ui, &run, &ForkliftDirs::from_env()?, None, notes).map(SyncEnd::from)
         });
     };
     if cli.run != RunArgs::default() || cli.many.is_given() {

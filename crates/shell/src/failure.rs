@@ -93,6 +93,11 @@ impl<S: ExitStatus> Failure<S> {
         Self::new(S::USAGE, message)
     }
 
+    /// Another process holds a lock that is needed.
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::of(S::GENERAL, Held(message.into()))
+    }
+
     /// A failure that is likely to pass without any change here.
     pub fn transient(message: impl Into<String>) -> Self {
         Self::of(S::GENERAL, Transient(message.into()))

@@ -196,7 +196,8 @@ async fn run_forks(work: Work<'_>, forks: &[PathBuf]) -> Vec<SummaryRow> {
 async fn run_fork(work: Work<'_>, number: usize, fork: &Path) -> Vec<SummaryRow> {
     let Work { ui, args, many, cancel, forks, .. } = work;
     if let Some(reason) = cancel.reason() {
-        return vec![not_begun(fork, None, stop_status(&reason))];
+        let args = RunArgs { directory: Some(fork.to_path_buf()), ..args.clone() };
+        return vec![not_begun(work, &args, (fork, None), stop_status(&reason))];
     }
     let about = (many.jobs.is_some_and(|jobs| jobs > 1)).then(|| ui.about(&name_of(fork)));
     let work = Work { ui: about.as_ref().unwrap_or(ui), ..work };
@@ -214,15 +215,15 @@ async fn run_fork(work: Work<'_>, number: usize, fork: &Path) -> Vec<SummaryRow>
     };
     let mut rows = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
-        if let Some(reason) = cancel.reason() {
-            rows.push(not_begun(fork, Some(pair), stop_status(&reason)));
-            continue;
-        }
         let BranchPair { upstream, ours } = pair;
-        let text = format!("branch {} of {}: {upstream} into {ours}", number + 1, pairs.len());
-        work.ui.phase("branch", &text);
         let mut args = args.clone();
         (args.names.main_branch, args.target) = (Some(ours.clone()), Some(pair.target()));
+        if let Some(reason) = cancel.reason() {
+            rows.push(not_begun(work, &args, (fork, Some(pair)), stop_status(&reason)));
+            continue;
+        }
+        let text = format!("branch {} of {}: {upstream} into {ours}", number + 1, pairs.len());
+        work.ui.phase("branch", &text);
         rows.push(run_one(work, &args, fork, Some(pair)).await);
     }
     rows
@@ -261,7 +262,8 @@ async fn run_one(
 ) -> SummaryRow {
     let Work { ui, places, cancel, .. } = work;
     let sync = RecordedSync::begin(ui, args, SyncPlace::Listed);
-    let (run, fork_lock) = match begin(ui, args, places, None, cancel.clone()).await {
+    let (run, fork_lock) = match begin(ui, args, places, (None, &sync.notes), cancel.clone()).await
+    {
         Ok(begun) => begun,
         Err(failure) => {
             sync.end(ui, Err(&failure)).await;
@@ -327,8 +329,16 @@ fn failed(
     SummaryRow { run, ..without_run(of, failure.to_string(), failure.status) }
 }
 
-fn not_begun(fork: &Path, pair: Option<&BranchPair>, status: ForkliftExit) -> SummaryRow {
-    without_run((fork, pair), "not begun: stopped before it".to_owned(), status)
+/// The row of a fork that a signal came before. Night after night that must not go unseen, so it has a record.
+fn not_begun(
+    work: Work<'_>,
+    args: &RunArgs,
+    of: (&Path, Option<&BranchPair>),
+    status: ForkliftExit,
+) -> SummaryRow {
+    let failure = Failure::new(status, "not begun: stopped before it");
+    RecordedSync::begin(work.ui, args, SyncPlace::Listed).end_unbegun(work.ui, &failure);
+    without_run(of, failure.to_string(), status)
 }
 
 fn without_run(

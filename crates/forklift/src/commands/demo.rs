@@ -14,6 +14,7 @@ use super::{ForkliftDirs, block_on};
 use crate::PROGRAM;
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::attempt::SyncNotes;
 
 /// Script of the agent: merge, resolve the conflict, commit.
 const SCRIPT: &str = include_str!("demo.toml");
@@ -107,7 +108,7 @@ pub(crate) fn cmd_demo(ui: &Ui, demo: DemoArgs) -> Outcome {
         agents: folder.join("data/bottleworks/agents"),
         shared: Config::default(),
     };
-    let status = super::run::cmd_run(ui, &args, &places, None)?;
+    let status = super::run::cmd_run(ui, &args, &places, None, &SyncNotes::default())?;
     if status != ForkliftExit::Success {
         ui.result("kept", &folder.display().to_string());
         return Ok(status);

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use agent::Provider;
 use clap::Args;
+use host::git::UserRepo;
 use model::exit::ForkliftExit;
+use model::id::RemoteName;
 use serde_json::json;
 use shell::Ui;
 use shell::agent_settings::DEFAULT_IMAGE;
@@ -14,11 +16,17 @@ use super::request::{find_agent, has_env_file};
 use super::run_args::{NameArgs, RunArgs};
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, Outcome};
-use crate::flow::observe::{find_repo, fork_directory, require_remotes};
+use crate::flow::observe::{
+    RemoteLook, find_push_urls, find_repo, fork_directory, look_at_remote, read_rules,
+    require_history, require_remotes,
+};
+use crate::flow::pull::ForgePlan;
+use crate::flow::record::ForkRemotes;
 
-/// Try what a run needs: git, a box, its egress and limits, the agent and its key, the checkout here
+/// Try what a run needs: git, a box, its egress and limits, the agent and its key, the checkout here and its remotes
 ///
-/// Ends with a status other than 0 if a run would fail, with the reason and the remedy.
+/// Asks both remotes for their branches and fetches nothing. Ends with a status other than 0 if a run would fail for what it
+/// tried, with the reason and the remedy. Whether the check of the fork works, it does not try.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// The image to look for
@@ -93,10 +101,54 @@ async fn check_checkout(places: &ForkliftDirs, directory: Option<&Path>) -> Vec<
     };
     let remotes = NameArgs::default().remotes(&places.shared);
     let root = repo.toplevel().unwrap_or(repo.common_dir()).display().to_string();
-    vec![match require_remotes(&repo, &remotes) {
-        Ok(()) => Finding::good("checkout", root),
-        Err(failure) => Finding::bad("checkout", format!("{root}: {failure}")),
-    }]
+    if let Err(failure) = require_remotes(&repo, &remotes).and_then(|()| require_history(&repo)) {
+        return vec![Finding::bad("checkout", format!("{root}: {}", with_hint(&failure)))];
+    }
+    let mut findings = vec![Finding::good("checkout", root)];
+    let ForkRemotes { origin, upstream } = &remotes;
+    let (ours, theirs) = tokio::join!(
+        look_at_remote(&repo, origin, "--main-branch BRANCH"),
+        look_at_remote(&repo, upstream, "--target BRANCH")
+    );
+    findings.push(finding("upstream", theirs.as_ref().map(RemoteLook::words)));
+    findings.push(finding("origin", ours.as_ref().map(RemoteLook::words)));
+    if let Ok(ours) = &ours {
+        findings.push(check_rules(&repo, ours).await);
+    }
+    if let Err(failure) = check_token(&repo, origin, places).await {
+        findings.push(Finding::bad("token", with_hint(&failure)));
+    }
+    findings
+}
+
+fn finding(name: &str, looked: Result<String, &Failure>) -> Finding {
+    match looked {
+        Ok(words) => Finding::good(name, words),
+        Err(failure) => Finding::bad(name, with_hint(failure)),
+    }
+}
+
+/// The rules of the fork, on the branch that origin has now.
+async fn check_rules(repo: &UserRepo, ours: &RemoteLook) -> Finding {
+    match read_rules(repo, &ours.tip).await {
+        Ok(Some(true)) => Finding::good("rules", "FORK.md can be read"),
+        Ok(Some(false)) => Finding::good("rules", "none: the fork has no FORK.md"),
+        Ok(None) => Finding::odd(
+            "rules",
+            "FORK.md was not read, because origin has commits that were not fetched; a run fetches them",
+        ),
+        Err(failure) => Finding::bad("rules", with_hint(&failure)),
+    }
+}
+
+/// Finds the token for the place that is pushed to. Having none is no fault: then no pull request is opened.
+async fn check_token(
+    repo: &UserRepo,
+    origin: &RemoteName,
+    places: &ForkliftDirs,
+) -> Result<(), Failure> {
+    let urls = find_push_urls(repo, origin).await?;
+    ForgePlan::find(&urls.first, places).map(drop)
 }
 
 fn with_hint(failure: &Failure) -> String {

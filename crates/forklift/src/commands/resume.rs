@@ -11,6 +11,7 @@ use super::run::cmd_run;
 use super::run_name::RunNameArgs;
 use crate::commands::run_args::{AcceptArgs, ModeArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::attempt::{SyncEnd, SyncNotes, recorded};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::resume::{EarlierRun, load_args};
 
@@ -62,7 +63,7 @@ pub(crate) fn cmd_resume(ui: &Ui, args: ResumeArgs, here: Option<&Path>) -> Outc
     let places = ForkliftDirs::from_env()?;
     let dir = resume.run.find(&places, here)?;
     let earlier = EarlierRun::load(&dir, args.answer)?;
-    cmd_run(ui, &run_args(&dir, resume)?, &places, Some(earlier))
+    run_recorded(ui, &run_args(&dir, resume)?, &places, Some(earlier))
 }
 
 pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs, here: Option<&Path>) -> Outcome {
@@ -75,7 +76,20 @@ pub(crate) fn cmd_retry(ui: &Ui, args: &RetryArgs, here: Option<&Path>) -> Outco
     }
     let mut run_args = RunArgs { again: true, ..run_args(&dir, resume)? };
     run_args.allow_unrelated |= args.allow_unrelated;
-    cmd_run(ui, &run_args, &places, None)
+    run_recorded(ui, &run_args, &places, None)
+}
+
+/// Runs with a record of the sync. A fix that is landed alone is none.
+fn run_recorded(
+    ui: &Ui,
+    args: &RunArgs,
+    places: &ForkliftDirs,
+    earlier: Option<EarlierRun>,
+) -> Outcome {
+    if args.fix.is_some() {
+        return cmd_run(ui, args, places, earlier, &SyncNotes::default());
+    }
+    recorded(ui, args, |notes| cmd_run(ui, args, places, earlier, notes).map(SyncEnd::from))
 }
 
 /// The options of the earlier run, with those that differ this time.

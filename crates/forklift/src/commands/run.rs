@@ -21,6 +21,7 @@ use super::request::{RequestedAgent, RunRequest};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::{AcceptArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::attempt::SyncNotes;
 use crate::flow::earlier::{Start, StoredRun, find_start, find_unfinished};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{Observation, ObserveOptions, find_repo, observe};
@@ -44,10 +45,11 @@ pub(crate) fn cmd_run(
     args: &RunArgs,
     dirs: &ForkliftDirs,
     earlier: Option<EarlierRun>,
+    notes: &SyncNotes,
 ) -> Outcome {
     block_on(async {
         let cancel = cancel_on_signals().or_machine()?;
-        let (run, fork_lock) = begin(ui, args, dirs, earlier, cancel).await?;
+        let (run, fork_lock) = begin(ui, args, dirs, (earlier, notes), cancel).await?;
         let outcome = advance_stoppable(run).await;
         drop(fork_lock);
         outcome
@@ -72,7 +74,7 @@ pub(super) async fn begin<'a>(
     ui: &'a Ui,
     args: &RunArgs,
     places: &ForkliftDirs,
-    earlier: Option<EarlierRun>,
+    (earlier, notes): (Option<EarlierRun>, &SyncNotes),
     cancel: Cancel,
 ) -> Result<(ForkRun<'a>, FileLock), Failure> {
     let args = &args.with_config(&places.shared);
@@ -82,15 +84,16 @@ pub(super) async fn begin<'a>(
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, args.wait).await?;
         let seen = match &earlier {
             Some(earlier) => earlier.observe(repo).await?,
-            None => observe_for(ui, repo, args, places).await?,
+            None => observe_for(ui, repo, args, places, None).await?,
         };
         let fix = args.fix.as_ref().filter(|_| earlier.is_none());
         Ok((fork_lock, pin_fix(seen, fix).await?))
     };
     let (fork_lock, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
+    notes.note_branch(&seen.fork.branch);
     let train = earlier.as_ref().and_then(|earlier| earlier.meta.train.clone());
     let start =
-        StartRequest { args, request: &request, choice, seen, earlier, train, commit: None };
+        StartRequest { args, request: &request, choice, seen, earlier, train, commit: None, notes };
     Ok((create_run(ui, places, start, cancel).await?, fork_lock))
 }
 
@@ -111,17 +114,18 @@ pub(super) async fn check_request(
     unless_stopped::<_, ForkliftExit>(cancel, checked).await
 }
 
-/// Fetches into a repository and pins what the options name.
+/// Fetches into a repository, which may not be the checkout itself, and pins what the options name.
 pub(super) async fn observe_for(
     ui: &Ui,
     repo: UserRepo,
     args: &RunArgs,
     places: &ForkliftDirs,
+    checkout: Option<&UserRepo>,
 ) -> Result<Observation, Failure> {
     let remotes = &args.names.remotes(&places.shared);
     let (main_branch, target) = (args.names.main_branch.as_ref(), args.target.as_ref());
     let (forge, cache) = (args.forge_url.as_deref(), places.cache.as_path());
-    observe(ui, repo, ObserveOptions { remotes, main_branch, target, forge, cache }).await
+    observe(ui, repo, ObserveOptions { remotes, main_branch, target, forge, cache, checkout }).await
 }
 
 /// Beginning of a run: what was asked for, checked, and what was observed.
@@ -134,23 +138,36 @@ pub(super) struct StartRequest<'a> {
     /// The step of a train that the run makes, and text about its only commit for the agent.
     pub(super) train: Option<TrainStep>,
     pub(super) commit: Option<String>,
+    pub(super) notes: &'a SyncNotes,
 }
 
-/// Creates a run, or opens the earlier one that has the same commits. The caller holds the fork's lock.
+/// Creates a run, or opens the earlier one that has the same commits, and notes it. The caller holds the fork's lock.
 pub(super) async fn create_run<'a>(
     ui: &'a Ui,
     places: &ForkliftDirs,
     start: StartRequest<'_>,
     cancel: Cancel,
 ) -> Result<ForkRun<'a>, Failure> {
-    let StartRequest { args, request, choice, seen, earlier, train, commit } = start;
+    let notes = start.notes;
+    let run = open_run(ui, places, start, cancel).await?;
+    notes.note_run(&run.run.dir);
+    Ok(run)
+}
+
+async fn open_run<'a>(
+    ui: &'a Ui,
+    places: &ForkliftDirs,
+    start: StartRequest<'_>,
+    cancel: Cancel,
+) -> Result<ForkRun<'a>, Failure> {
+    let StartRequest { args, request, choice, seen, earlier, train, commit, notes } = start;
     let forge = ForgePlan::find(&seen.fork.forge, places)?;
     let secrets = [request.agent.secrets(), forge.token.iter().cloned().collect()].concat();
     shell::terminal::hide(secrets.iter().cloned());
     let starting = async {
         match earlier.is_some() || args.again || seen.up_to_date {
             true => Ok(Start::New),
-            false => choose_start(places, &seen, args, (&forge, train.is_some())).await,
+            false => choose_start(places, &seen, args, (&forge, train.is_some(), notes)).await,
         }
     };
     let verdict = match unless_stopped::<_, ForkliftExit>(&cancel, starting).await? {
@@ -223,7 +240,7 @@ async fn choose_start(
     places: &ForkliftDirs,
     seen: &Observation,
     args: &RunArgs,
-    (forge, is_train): (&ForgePlan, bool),
+    (forge, is_train, notes): (&ForgePlan, bool, &SyncNotes),
 ) -> Result<Start, Failure> {
     let strategy = strategy(args, seen);
     let start = find_start(&places.runs, seen, (strategy, &args.instruction), forge).await?;
@@ -231,12 +248,14 @@ async fn choose_start(
         return Ok(start);
     }
     let Some(waiting) = find_waiting(&places.runs, seen, args, strategy)? else { return Ok(start) };
+    let explain = || {
+        notes.note_waiting();
+        Err(explain_waiting(&waiting))
+    };
     match &start {
-        Start::New => Err(explain_waiting(&waiting)),
+        Start::New => explain(),
         // It was judged again already, and more would have to be accepted.
-        Start::Publish(run) if waiting.meta.publishes.as_ref() == Some(run.dir.id()) => {
-            Err(explain_waiting(&waiting))
-        }
+        Start::Publish(run) if waiting.meta.publishes.as_ref() == Some(run.dir.id()) => explain(),
         Start::Publish(_) | Start::Restart(_) | Start::Finish(_) | Start::AwaitReview(_) => {
             Ok(start)
         }

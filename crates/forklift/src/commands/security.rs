@@ -13,6 +13,7 @@ use super::run::cmd_run;
 use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::{LookArgs, RunArgs};
 use crate::exit::{Failure, OrExit, Outcome};
+use crate::flow::attempt::SyncNotes;
 use crate::flow::observe::{find_repo, fork_directory};
 use crate::flow::security::source::read_words;
 use crate::flow::security::survey::{SurveyOptions, survey};
@@ -272,7 +273,8 @@ fn cmd_land(ui: &Ui, args: LandArgs, directory: Option<&Path>) -> Outcome {
     })?;
     let Some(fix) = request else { return Ok(ForkliftExit::Success) };
     let run = RunArgs { directory: directory.map(Path::to_path_buf), fix: Some(fix), ..args.run };
-    cmd_run(ui, &run, &places, None)
+    // A fix that is landed alone is no sync, so nothing is recorded of it.
+    cmd_run(ui, &run, &places, None, &SyncNotes::default())
 }
 
 /// The request for commits that the user names. That they are upstream's is checked when the run is pinned.

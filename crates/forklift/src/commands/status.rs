@@ -88,11 +88,15 @@ fn show(ui: &Ui, rows: &[ForkStatus]) {
         }
         match &row.last_good {
             Some(good) => {
-                let day = good.at.strftime("%Y-%m-%d");
-                let run = good.run.as_deref().unwrap_or("nothing to do");
-                ui.result("last good", &format!("{day}, {run}"));
+                let day = good.at.map_or_else(
+                    || "at an unknown time (the clock was ahead)".to_owned(),
+                    |at| at.strftime("%Y-%m-%d").to_string(),
+                );
+                let run = good.run.as_ref().map_or_else(String::new, |run| format!(", {run}"));
+                ui.result("last good", &format!("{day}{run}"));
             }
-            None => ui.result("last good", "never"),
+            // Runs are removed, and of attempts only the newest are kept.
+            None => ui.result("last good", "none on record"),
         }
         if let Some(overdue) = &row.overdue {
             ui.result("overdue", overdue);
@@ -101,7 +105,10 @@ fn show(ui: &Ui, rows: &[ForkStatus]) {
             ui.result("blocked", blocked);
         }
         if let Some(published) = &row.published {
-            ui.result("published", published);
+            // What became of a pull request since is known to its forge alone.
+            let day = row.published_at.map(|at| at.strftime("%Y-%m-%d").to_string());
+            let day = day.map_or_else(String::new, |day| format!(", on {day}"));
+            ui.result("published", &format!("{published}{day}"));
         }
         ui.result("next", &row.next);
     }

@@ -17,7 +17,7 @@ use super::train_run::{TrainRun, TrainState};
 use super::{ForkliftDirs, block_on};
 use crate::commands::run_args::RunArgs;
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::attempt::{SyncEnd, recorded};
+use crate::flow::attempt::{SyncEnd, SyncNotes, recorded};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::{find_repo, project_of};
 use crate::flow::train::store::TrainStore;
@@ -64,7 +64,7 @@ pub(crate) struct TrainArgs {
 
 pub(crate) fn cmd_train(ui: &Ui, args: &TrainArgs, here: Option<&Path>) -> Outcome {
     let run = RunArgs { directory: here.map(Path::to_path_buf), ..args.run.clone() };
-    let work = || {
+    let work = |notes: &SyncNotes| {
         let places = ForkliftDirs::from_env()?;
         if let Some(file) = &args.html {
             check_writable(file)?;
@@ -72,17 +72,21 @@ pub(crate) fn cmd_train(ui: &Ui, args: &TrainArgs, here: Option<&Path>) -> Outco
         let run = run.with_config(&places.shared);
         block_on(async {
             let cancel = cancel_on_signals().or_machine()?;
-            drive(ui, args, run, &places, cancel).await
+            drive(ui, args, (run, notes), &places, cancel).await
         })
     };
     // A plan alone brings nothing, and is looked at by a person.
-    if args.plan { work().map(|end| end.status) } else { recorded(ui, &run, work) }
+    if args.plan {
+        work(&SyncNotes::default()).map(|end| end.status)
+    } else {
+        recorded(ui, &run, work)
+    }
 }
 
 async fn drive(
     ui: &Ui,
     args: &TrainArgs,
-    run: RunArgs,
+    (run, notes): (RunArgs, &SyncNotes),
     places: &ForkliftDirs,
     cancel: Cancel,
 ) -> Result<SyncEnd, Failure> {
@@ -91,12 +95,13 @@ async fn drive(
     let looking = async {
         let fork_lock = acquire_fork_lock(ui, &user, &places.cache, run.wait).await?;
         let store = TrainStore::open(places, &user).await?;
-        let mut seen = observe_for(ui, store.repo.clone(), &run, places).await?;
+        let mut seen = observe_for(ui, store.repo.clone(), &run, places, Some(&user)).await?;
         seen.fork.path = user.toplevel().unwrap_or(user.common_dir()).to_path_buf();
         seen.project = project_of(&seen.fork.path);
         Ok((fork_lock, store, seen))
     };
     let (_fork_lock, store, seen) = unless_stopped::<_, ForkliftExit>(&cancel, looking).await?;
+    notes.note_branch(&seen.fork.branch);
     let ruled = seen.fork_file.as_ref().and_then(|file| file.rules.strategy);
     if run.strategy.or(ruled) == Some(Strategy::Rebase) {
         return Err(Failure::usage("a train grows by merge commits, and the strategy is rebase")
@@ -121,6 +126,7 @@ async fn drive(
         prove_check: args.prove_check,
         user,
         cancel,
+        notes,
     };
     let Some(mut state) = train.find_state(layout, args.plan).await? else {
         ui.event("train", &json!({"name": null, "steps_done": 0, "is_complete": true}));

@@ -15,6 +15,7 @@ use super::request::RunRequest;
 use super::run::{StartRequest, advance_stoppable, create_run};
 use crate::commands::run_args::{AcceptArgs, AgentWhen, RunArgs};
 use crate::exit::{Failure, OrExit};
+use crate::flow::attempt::SyncNotes;
 use crate::flow::observe::Observation;
 use crate::flow::past::ForkPast;
 use crate::flow::record::ForkRunRecord;
@@ -53,6 +54,7 @@ pub(super) struct TrainRun<'a> {
     /// The user's repository; results of checks are kept under its key.
     pub(super) user: UserRepo,
     pub(super) cancel: Cancel,
+    pub(super) notes: &'a SyncNotes,
 }
 
 impl TrainRun<'_> {
@@ -141,8 +143,7 @@ impl TrainRun<'_> {
         if layout == PullLayout::Stack {
             return Ok(None);
         }
-        let origin = &self.seen.fork.remotes.origin;
-        for (branch, tip) in self.store.repo.remote_branches(origin).await.or_machine()? {
+        for (branch, tip) in self.seen.origin_branches().await? {
             let Some(name) = branch.as_str().strip_prefix(TRAIN_BRANCHES) else { continue };
             let mut parts = name.split('-');
             let (base, target) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
@@ -202,7 +203,10 @@ impl TrainRun<'_> {
         for number in first..=last {
             let branch = published_branch(&branch, record.layout, number);
             let name = format!("refs/remotes/{origin}/{branch}");
-            match self.store.repo.resolve_commit(&name).await.or_machine()? {
+            // The ref of a branch that was deleted on origin stays.
+            let is_there = self.seen.heads.origin.branches.keys().any(|it| it.as_str() == branch);
+            let known = self.store.repo.resolve_commit(&name).await.or_machine()?;
+            match known.filter(|_| is_there) {
                 Some(theirs) => found = Some((branch, theirs)),
                 // The last step of a stack may not be pushed yet, and one by hand may be beyond it.
                 None if number > first => break,
@@ -330,6 +334,7 @@ impl TrainRun<'_> {
             earlier: None,
             train: Some(train),
             commit,
+            notes: self.notes,
         };
         let made = create_run(self.ui, self.places, start, self.cancel.clone()).await?;
         self.advance(state, made).await
@@ -363,6 +368,7 @@ impl TrainRun<'_> {
         run: ForkRun<'_>,
     ) -> Result<ForkliftExit, Failure> {
         let (dir, step) = (run.run.dir.clone(), run.run().record.train.clone());
+        self.notes.note_run(&dir);
         let outcome = advance_stoppable(run).await;
         if !dir.path().join("metadata.json").exists() {
             // No agent can be started, so nothing is left of the run.
@@ -418,6 +424,7 @@ impl TrainRun<'_> {
     fn observation(&self, tip: &Sha, commit: &CommitLabel) -> Observation {
         Observation {
             repo: self.store.repo.clone(),
+            heads: self.seen.heads.clone(),
             project: self.seen.project.clone(),
             fork: self.seen.fork.clone(),
             pins: engine::evidence::Pins { base: tip.clone(), upstream: commit.sha.clone() },

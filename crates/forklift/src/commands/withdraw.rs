@@ -12,7 +12,7 @@ use super::run_args::DEFAULT_WAIT_SECS;
 use super::run_name::RunNameArgs;
 use super::{ForkliftDirs, block_on};
 use crate::exit::{Failure, OrExit, Outcome};
-use crate::flow::earlier::{StoredRun, published_by};
+use crate::flow::earlier::{StoredRun, find_open_withdrawal, published_by, renewed_by};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::find_repo;
 use crate::flow::pull::{ForgePlan, pull_state};
@@ -24,8 +24,8 @@ use crate::rules::earlier::PullState;
 /// Take back what a run published: close its pull request with a comment and delete its branch
 ///
 /// Without a name it is the newest run of this fork that published something. The branch is deleted only if it is still at the
-/// commit that the run pushed; a branch that others have pushed to stays. What is gone already counts as done. The run itself
-/// stays, and `forklift publish RUN` publishes it again.
+/// commit that the run pushed; a branch that others have pushed to stays. What a later run renewed is withdrawn by the name of
+/// that run. What is gone already counts as done. The run itself stays, and `forklift publish RUN` publishes it again.
 #[derive(Debug, Args)]
 pub(crate) struct WithdrawArgs {
     #[command(flatten)]
@@ -50,6 +50,7 @@ pub(crate) fn cmd_withdraw(ui: &Ui, args: &WithdrawArgs, here: Option<&Path>) ->
         Some(later) if !pushed(&meta) => later,
         Some(_) | None => StoredRun { dir, meta },
     };
+    refuse_renewed(&places, &run)?;
     if let (false, Some(sent)) = (args.yes, run.meta.publication.as_ref().filter(|it| it.pushed)) {
         let pull =
             sent.pull.as_ref().map_or_else(String::new, |pull| format!(" and close {}", pull.url));
@@ -60,11 +61,22 @@ pub(crate) fn cmd_withdraw(ui: &Ui, args: &WithdrawArgs, here: Option<&Path>) ->
         let repo = find_repo(&run.meta.fork.path).await?;
         let fork_lock = acquire_fork_lock(ui, &repo, &places.cache, DEFAULT_WAIT_SECS).await?;
         refuse_merged(&places, &run).await?;
-        let dir = create_withdraw_run(&places, &run, &repo).await?;
+        let dir = match find_open_withdrawal(&places.runs, run.dir.id())? {
+            Some(begun) => begun,
+            None => create_withdraw_run(&places, &run, &repo).await?,
+        };
         let outcome = advance_stoppable(ForkRun::open(ui, &places, dir, repo, cancel)?).await;
         drop(fork_lock);
         outcome
     })
+}
+
+/// Refuses to take back what a later run renewed: its result would go with it.
+fn refuse_renewed(places: &ForkliftDirs, run: &StoredRun) -> Result<(), Failure> {
+    let Some(later) = renewed_by(&places.runs, run)? else { return Ok(()) };
+    let text = format!("{later} renewed what {} published", run.dir.id());
+    let remedy = format!("take back what is there now with: forklift withdraw {later}");
+    Err(Failure::usage(text).with_remedy(remedy))
 }
 
 async fn refuse_merged(places: &ForkliftDirs, run: &StoredRun) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! Earlier runs of a fork: the one that makes a new run needless, and the one whose branch a new run renews.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,9 +19,11 @@ use super::resume::load_args;
 use super::security::run::result_commit;
 use crate::exit::{Failure, OrExit};
 use crate::rules::earlier::{
-    BranchChoice, EarlierBranch, EarlierFacts, OwnBranch, StartChoice, choose_branch, choose_start,
+    BranchChoice, EarlierBranch, EarlierFacts, EarlierPublications, OwnBranch, StartChoice,
+    choose_branch, choose_start,
 };
 use crate::rules::judge::Verdict;
+use crate::rules::pull_text::kind_mark;
 use crate::rules::strategy::Strategy;
 
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
@@ -159,9 +162,7 @@ pub(crate) fn last_published(
 ) -> Result<Option<StoredRun>, Failure> {
     let counts = |run: &StoredRun| {
         run.dir.id() != except
-            && run.meta.train.is_none()
-            && is_same_fork(&like.fork, &run.meta.fork)
-            && run.meta.fix_id() == like.fix_id()
+            && is_same_kind(like, &run.meta)
             && run.meta.publication.as_ref().is_some_and(|sent| sent.pushed)
     };
     Ok(stored_runs(runs)?.find(counts))
@@ -179,24 +180,64 @@ pub(crate) fn find_later_result(
         return Ok(None);
     }
     let made_by = meta.publishes.as_ref().unwrap_or(own);
-    let made_at = match &meta.publishes {
-        Some(earlier) => stored_runs(runs)?.find(|run| run.dir.id() == earlier),
-        None => None,
-    };
-    let made_at = made_at.map_or(meta.started_at, |run| run.meta.started_at);
     let result = result_commit(meta);
     let later = last_published(runs, meta, own)?.filter(|later| {
         let commit = later.meta.publication.as_ref().map(|sent| &sent.commit);
-        later.dir.id() != made_by && later.meta.started_at > made_at && commit != result.as_ref()
+        run_dir::is_newer(later.dir.id(), made_by) && commit != result.as_ref()
     });
     Ok(later.map(|later| later.dir.id().clone()))
 }
 
-/// Branches that the runs of a fork have pushed, with their commits.
-pub(crate) fn own_branches(runs: &Path, fork: &Fork) -> Result<Vec<OwnBranch>, Failure> {
-    let same = stored_runs(runs)?.filter(|run| is_same_fork(fork, &run.meta.fork));
-    let sent = same.filter_map(|run| run.meta.publication).filter(|sent| sent.pushed);
-    Ok(sent.map(|sent| OwnBranch { branch: sent.branch, commit: sent.commit }).collect())
+/// What the runs of a fork have published so far, by whether it is of the same kind as a run.
+pub(crate) fn earlier_publications(
+    runs: &Path,
+    like: &ForkRunRecord,
+) -> Result<EarlierPublications, Failure> {
+    let (mut same_kind, mut other_kinds) = (Vec::new(), Vec::new());
+    for run in stored_runs(runs)?.filter(|run| run.meta.fork.path == like.fork.path) {
+        let is_same = is_same_kind(like, &run.meta);
+        let Some(sent) = run.meta.publication.filter(|sent| sent.pushed) else { continue };
+        match is_same {
+            true => same_kind.push(OwnBranch { branch: sent.branch, commit: sent.commit }),
+            false => other_kinds.push(sent.branch),
+        }
+    }
+    Ok(EarlierPublications { same_kind, other_kinds, mark: kind_mark(like.fix_id()) })
+}
+
+/// Returns whether both bring the same branch up to date, or land the same fix in it.
+fn is_same_kind(ours: &ForkRunRecord, theirs: &ForkRunRecord) -> bool {
+    theirs.train.is_none()
+        && is_same_fork(&ours.fork, &theirs.fork)
+        && theirs.fix_id() == ours.fix_id()
+}
+
+/// The newest run that pushed to the branch of a publication after it, and was not taken back: the branch and its pull request
+/// are its own by now.
+pub(crate) fn renewed_by(runs: &Path, run: &StoredRun) -> Result<Option<RunId>, Failure> {
+    let Some(sent) = &run.meta.publication else { return Ok(None) };
+    let mut withdrawn: BTreeSet<RunId> = BTreeSet::new();
+    for later in stored_runs(runs)?.take_while(|later| later.dir.id() != run.dir.id()) {
+        if let Some(of) = &later.meta.withdraws {
+            withdrawn.extend(later.dir.is_closed().then(|| of.run.clone()));
+            continue;
+        }
+        let pushed = later.meta.publication.as_ref().filter(|it| it.pushed);
+        let is_same = pushed.is_some_and(|it| it.branch == sent.branch)
+            && later.meta.fork.path == run.meta.fork.path;
+        if is_same && !withdrawn.contains(later.dir.id()) {
+            return Ok(Some(later.dir.id().clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// The run that takes a publication back and is not over.
+pub(crate) fn find_open_withdrawal(runs: &Path, of: &RunId) -> Result<Option<RunDir>, Failure> {
+    let counts = |run: &StoredRun| {
+        !run.dir.is_closed() && run.meta.withdraws.as_ref().is_some_and(|it| it.run == *of)
+    };
+    Ok(stored_runs(runs)?.find(counts).map(|run| run.dir))
 }
 
 /// The run that published the commit of a closed run later.

@@ -54,7 +54,7 @@ fn busy(repo: &UserRepo, error: LockError) -> Failure {
             let message = format!(
                 "another forklift{who} is at work on {fork}; see 'forklift runs', or wait longer with --wait"
             );
-            Failure::new(ForkliftExit::Machine, message)
+            Failure::busy(message)
         }
         other => Failure::of(ForkliftExit::Machine, other),
     }

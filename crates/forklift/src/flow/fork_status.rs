@@ -1,9 +1,9 @@
 //! Status of every fork: by its runs, by the attempts that left none, and by what was fetched last.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use engine::publish::Publication;
 use host::git::UserRepo;
 use jiff::Timestamp;
 use model::exit::ForkliftExit;
@@ -12,9 +12,14 @@ use run_store::run_dir;
 use serde::Serialize;
 
 use super::attempt::AttemptStore;
+use super::fetched::{FetchedRefs, FetchedRemote, KnownTip};
 use super::observe::{find_repo, fork_key};
-use super::record::{Fork, ForkRunRecord};
+use super::record::{Fork, ForkRunRecord, Withdrawal};
 use super::run::{final_status, final_verdict};
+use super::sync_history::{
+    FinishedSync, ForkRunOnDisk, days_since, finished_syncs, judge_syncs, newest_failure,
+    newest_good,
+};
 use crate::commands::ForkliftDirs;
 use crate::commands::runs::where_to;
 use crate::exit::{Failure, OrExit};
@@ -22,9 +27,6 @@ use crate::rules::judge::Verdict;
 use crate::rules::next_step::next_command;
 use crate::rules::shell_words::{in_folder, quoted_path};
 use crate::rules::sync_attempt::{AttemptLog, SyncAttempt};
-use crate::rules::sync_health::{SyncFacts, SyncOutcome, SyncRun, count_missed, find_overdue};
-
-const DAY_SECS: i64 = 24 * 3600;
 
 /// A fork with its newest run and its newest attempts.
 #[derive(Debug, Serialize)]
@@ -50,30 +52,20 @@ pub(crate) struct ForkStatus {
     /// `None` while the run is not finished.
     pub(crate) verdict: Option<serde_json::Value>,
     pub(crate) words: String,
-    /// Pull request, or branch, of the newest publication.
+    /// Pull request, or branch, of the newest publication, unless its branch was gone when origin was fetched last.
     pub(crate) published: Option<String>,
+    /// When the run of the newest publication began.
+    pub(crate) published_at: Option<Timestamp>,
     pub(crate) next: String,
 }
 
 /// A sync that reached its target.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct LastGood {
-    /// `None` for a train that found nothing to do.
+    /// `None` for a train that found nothing to do, and for a run that was removed.
     pub(crate) run: Option<String>,
-    pub(crate) at: Timestamp,
-}
-
-/// A run as it was found.
-struct ForkRunOnDisk {
-    record: ForkRunRecord,
-    is_closed: bool,
-}
-
-/// A finished sync with its time.
-struct TimedSync {
-    at: Timestamp,
-    outcome: SyncOutcome,
-    run: Option<String>,
+    /// `None` if the clock was ahead then, so that nobody knows.
+    pub(crate) at: Option<Timestamp>,
 }
 
 /// Observes every fork and branch, that of the newest run first. Returns the logs that could not be read as well.
@@ -90,8 +82,6 @@ pub(crate) async fn observe_forks(
     let mut runs: Vec<ForkRunOnDisk> = dirs.filter_map(load).collect();
     // A fix that was landed alone is no sync.
     runs.retain(|run| run.record.fix.is_none());
-    // The names of two forks' runs say nothing about which is newer within a second.
-    runs.sort_by_key(|run| Reverse(run.record.started_at));
     let withdrawn: BTreeSet<RunId> = runs.iter().filter_map(withdrawn_by).collect();
     let mut groups: Vec<Vec<ForkRunOnDisk>> = Vec::new();
     for run in runs {
@@ -132,16 +122,17 @@ fn attempts_without_run<'a>(
 ) -> Vec<(Option<BranchName>, Vec<&'a SyncAttempt>)> {
     let mut found: Vec<(Option<BranchName>, Vec<&SyncAttempt>)> = Vec::new();
     for attempt in &log.attempts {
-        let is_shown = match &attempt.branch {
+        let branch = log.branch_of(attempt);
+        let is_shown = match branch {
             Some(branch) => known.contains(&branch),
             None => !known.is_empty(),
         };
         if is_shown {
             continue;
         }
-        match found.iter_mut().find(|(branch, _)| *branch == attempt.branch) {
+        match found.iter_mut().find(|(found, _)| found.as_ref() == branch) {
             Some((_, attempts)) => attempts.push(attempt),
-            None => found.push((attempt.branch.clone(), vec![attempt])),
+            None => found.push((branch.cloned(), vec![attempt])),
         }
     }
     found
@@ -154,8 +145,11 @@ fn withdrawn_by(run: &ForkRunOnDisk) -> Option<RunId> {
     }
 }
 
-pub(crate) fn days_since(when: Timestamp) -> i64 {
-    (host::clock::now().as_second() - when.as_second()).max(0) / DAY_SECS
+/// Words about a withdrawal that is not over: the branch may be there, and its pull request closed.
+fn half_withdrawn(run: &ForkRunOnDisk) -> Option<String> {
+    let withdrawal = run.record.withdraws.as_ref().filter(|_| !run.is_closed)?;
+    let Withdrawal { run, branch, .. } = withdrawal;
+    Some(format!("the withdrawal of {run} is not finished: {branch} may still be on origin"))
 }
 
 /// Status of a fork by its runs, newest first, and by its attempts.
@@ -168,27 +162,34 @@ async fn fork_status(
 ) -> ForkStatus {
     let ForkRunOnDisk { record, is_closed } = &runs[0];
     let fork = &record.fork;
-    let of_branch = |it: &&SyncAttempt| it.branch.as_ref().is_none_or(|it| *it == fork.branch);
-    let attempts: Vec<&SyncAttempt> =
-        log.map(|log| log.attempts.iter().filter(of_branch).collect()).unwrap_or_default();
-    let syncs = timed_syncs(runs, &attempts, withdrawn);
+    let attempts: Vec<&SyncAttempt> = log.map_or_else(Vec::new, |log| {
+        let is_about = |it: &&SyncAttempt| log.branch_of(it).is_none_or(|it| *it == fork.branch);
+        log.attempts.iter().filter(is_about).collect()
+    });
+    let syncs = finished_syncs(runs, &attempts, withdrawn);
     let behind = observe_behind(places, fork).await;
     let count = behind.as_ref().ok().map(|it| it.0);
     let verdict = is_closed.then(|| final_verdict(record));
-    let failed = newest_failure(&syncs, &attempts);
+    let failed = newest_failure(&syncs);
     let unknown = behind.as_ref().err().cloned();
-    let blocked = failed.or_else(|| unknown.clone()).or_else(|| {
+    let half = runs.iter().take(1).find_map(half_withdrawn);
+    let blocked = failed.or_else(|| unknown.clone()).or(half).or_else(|| {
         verdict.as_ref().and_then(|verdict| blocking_message(runs, verdict, count == Some(0)))
     });
+    let (sent, is_gone) = newest_publication(places, runs).await;
     let next = match &verdict {
         None => format!("forklift attach {}", record.run),
         Some(_) if !fork.path.is_dir() => forget(&fork.path),
+        Some(Verdict::Publish | Verdict::AwaitingReview { .. }) if is_gone => {
+            sync(&fork.path, &attempts)
+        }
         Some(verdict) => next_command(record, verdict)
             .map_or_else(|| sync(&fork.path, &attempts), |next| in_folder(&next, &fork.path)),
     };
-    // An older run may have the newest publication; one that was taken back ends the search.
-    let current = runs.iter().take_while(|run| run.record.withdraws.is_none());
-    let mut sent = current.filter_map(|run| run.record.publication.as_ref());
+    let blocked = match is_gone {
+        true => blocked.filter(|_| !matches!(verdict, Some(Verdict::AwaitingReview { .. }))),
+        false => blocked,
+    };
     let (missed, overdue) = judge_syncs(&syncs, count, max_days);
     ForkStatus {
         fork: fork.path.clone(),
@@ -203,9 +204,40 @@ async fn fork_status(
         words: verdict.as_ref().map_or("not finished", |verdict| verdict.word()).to_owned(),
         verdict: verdict.map(|verdict| serde_json::json!(verdict)),
         run: Some(record.run.to_string()),
-        published: sent.find(|sent| sent.pushed).map(where_to),
+        published: sent.map(|(_, sent)| where_to(sent)),
+        published_at: sent.map(|(record, _)| record.started_at),
         next,
     }
+}
+
+/// The newest publication that was not taken back, with its run, and whether its branch was gone when origin was fetched last.
+/// An older run may have it.
+async fn newest_publication<'a>(
+    places: &ForkliftDirs,
+    runs: &'a [ForkRunOnDisk],
+) -> (Option<(&'a ForkRunRecord, &'a Publication)>, bool) {
+    let is_taken_back = |run: &&ForkRunOnDisk| run.is_closed && run.record.withdraws.is_some();
+    let mut current = runs.iter().take_while(|run| !is_taken_back(run));
+    let newest = current.find_map(|run| {
+        let sent = run.record.publication.as_ref().filter(|sent| sent.pushed)?;
+        Some((&run.record, sent))
+    });
+    let Some((record, sent)) = newest else { return (None, false) };
+    // Branches that are pushed elsewhere are never fetched.
+    let is_fetched = record.fork.push_url() == record.fork.origin;
+    let Some(checkout) = find_repo(&record.fork.path).await.ok().filter(|_| is_fetched) else {
+        return (newest, false);
+    };
+    let fetched = FetchedRefs::load(&checkout, &places.cache);
+    let origin = fetched.remote(&record.fork.remotes.origin);
+    let is_gone = origin.is_some_and(|origin| !origin.has(&sent.branch));
+    (newest.filter(|_| !is_gone), is_gone)
+}
+
+fn last_good(syncs: &[FinishedSync<'_>]) -> Option<LastGood> {
+    let good = newest_good(syncs)?;
+    let at = days_since(good.at).map(|_| good.at);
+    Some(LastGood { run: good.run.as_ref().map(ToString::to_string), at })
 }
 
 /// Status of a branch that never had a run, or of a list of forks; `None` if all is well with it.
@@ -215,8 +247,8 @@ fn status_without_run(
     attempts: &[&SyncAttempt],
     max_days: Option<i64>,
 ) -> Option<ForkStatus> {
-    let syncs = timed_syncs(&[], attempts, &BTreeSet::new());
-    let blocked = newest_failure(&syncs, attempts)?;
+    let syncs = finished_syncs(&[], attempts, &BTreeSet::new());
+    let blocked = newest_failure(&syncs)?;
     let (missed, overdue) = judge_syncs(&syncs, None, max_days);
     Some(ForkStatus {
         fork: fork.to_path_buf(),
@@ -232,6 +264,7 @@ fn status_without_run(
         verdict: None,
         words: "none".to_owned(),
         published: None,
+        published_at: None,
         next: if fork.is_dir() { sync(fork, attempts) } else { forget(fork) },
     })
 }
@@ -239,7 +272,7 @@ fn status_without_run(
 /// The command that syncs as the newest attempt did.
 fn sync(fork: &Path, attempts: &[&SyncAttempt]) -> String {
     let mut command = format!("forklift -C {}", quoted_path(fork));
-    let newest = attempts.iter().max_by_key(|attempt| attempt.began_at);
+    let newest = attempts.last();
     if let Some(branch) = newest.and_then(|attempt| attempt.branch.as_ref()) {
         command.push_str(&format!(" --main-branch {}", quoted_path(Path::new(branch.as_str()))));
     }
@@ -251,98 +284,6 @@ fn sync(fork: &Path, attempts: &[&SyncAttempt]) -> String {
 
 fn forget(fork: &Path) -> String {
     format!("forklift status --forget {}", quoted_path(fork))
-}
-
-fn judge_syncs(
-    syncs: &[TimedSync],
-    behind: Option<usize>,
-    max_days: Option<i64>,
-) -> (usize, Option<String>) {
-    let run = |sync: &TimedSync| SyncRun { outcome: sync.outcome, days: days_since(sync.at) };
-    let runs: Vec<SyncRun> = syncs.iter().map(run).collect();
-    (count_missed(&runs), find_overdue(&SyncFacts { behind, runs: &runs, max_days }))
-}
-
-fn last_good(syncs: &[TimedSync]) -> Option<LastGood> {
-    let good = syncs.iter().find(|sync| sync.outcome == SyncOutcome::Good)?;
-    Some(LastGood { run: good.run.clone(), at: good.at })
-}
-
-/// The finished syncs of a fork, newest first: its closed runs, and the attempts that left none.
-fn timed_syncs(
-    runs: &[ForkRunOnDisk],
-    attempts: &[&SyncAttempt],
-    withdrawn: &BTreeSet<RunId>,
-) -> Vec<TimedSync> {
-    let closed = runs.iter().filter(|run| run.is_closed && run.record.withdraws.is_none());
-    let mut syncs: Vec<TimedSync> = closed
-        .map(|run| TimedSync {
-            at: run.record.started_at,
-            outcome: run_outcome(&run.record, withdrawn),
-            run: Some(run.record.run.to_string()),
-        })
-        .collect();
-    let by_attempt = attempts.iter().filter_map(|attempt| {
-        let outcome = attempt_outcome(attempt, &syncs)?;
-        Some(TimedSync { at: attempt.began_at, outcome, run: None })
-    });
-    let by_attempt: Vec<TimedSync> = by_attempt.collect();
-    syncs.extend(by_attempt);
-    syncs.sort_by_key(|sync| Reverse(sync.at));
-    syncs
-}
-
-fn run_outcome(record: &ForkRunRecord, withdrawn: &BTreeSet<RunId>) -> SyncOutcome {
-    if final_status(record) != ForkliftExit::Success {
-        return SyncOutcome::Missed;
-    }
-    let is_pushed = record.publication.as_ref().is_some_and(|sent| sent.pushed);
-    let is_whole = record.train.as_ref().is_none_or(|step| step.rest.is_empty());
-    match final_verdict(record) {
-        Verdict::UpToDate => SyncOutcome::Good,
-        Verdict::Publish if is_pushed && is_whole && !withdrawn.contains(&record.run) => {
-            SyncOutcome::Good
-        }
-        _ => SyncOutcome::Held,
-    }
-}
-
-/// Outcome of an attempt by itself; `None` if it is at work, if a person stopped it, or if a closed run of it counts.
-fn attempt_outcome(attempt: &SyncAttempt, runs: &[TimedSync]) -> Option<SyncOutcome> {
-    let Some(end) = &attempt.end else {
-        let is_at_work = attempt.process.boot == host::proc::boot_id()
-            && host::proc::is_running(attempt.process.pid);
-        return (!is_at_work).then_some(SyncOutcome::Failed);
-    };
-    let is_own = |run: &TimedSync| (attempt.began_at..=end.at).contains(&run.at);
-    if end.is_up_to_date {
-        return Some(SyncOutcome::Good);
-    }
-    if runs.iter().any(is_own) || end.status == ForkliftExit::Interrupted.code() {
-        return None;
-    }
-    Some(if end.status == ForkliftExit::Success.code() {
-        SyncOutcome::Held
-    } else {
-        SyncOutcome::Failed
-    })
-}
-
-/// Failure of the newest sync, if it left no closed run.
-fn newest_failure(syncs: &[TimedSync], attempts: &[&SyncAttempt]) -> Option<String> {
-    let newest = syncs.first().filter(|sync| sync.outcome == SyncOutcome::Failed)?;
-    let attempt = attempts.iter().find(|attempt| attempt.began_at == newest.at)?;
-    let day = newest.at.strftime("%Y-%m-%d");
-    Some(match &attempt.end {
-        None => {
-            format!("the sync of {day} ended without a result, as after kill -9 or a power cut")
-        }
-        Some(end) => {
-            let problem = end.problem.clone();
-            let problem = problem.unwrap_or_else(|| format!("it ended with status {}", end.status));
-            format!("the sync of {day} failed: {problem}")
-        }
-    })
 }
 
 /// The message of a run that did not reach its target, could not publish, or waits for people.
@@ -391,36 +332,46 @@ async fn observe_behind(
         true => UserRepo::discover(&trains).await.ok(),
         false => None,
     };
-    let ours = newest_tip(&user, of_trains.as_ref(), origin, &fork.branch).await?;
-    let theirs = newest_tip(&user, of_trains.as_ref(), upstream, fork.upstream_branch()).await?;
+    let fetched = FetchedRefs::load(&user, &places.cache);
+    let tip = async |remote, branch| {
+        known_tip(&user, of_trains.as_ref(), fetched.remote(remote), (remote, branch)).await
+    };
+    let ours = tip(origin, &fork.branch).await?;
+    let theirs = tip(upstream, fork.upstream_branch()).await?;
     let repo = of_trains.as_ref().unwrap_or(&user);
     let count = repo.count_commits(&theirs, &ours).await.map_err(|error| error.reason())?;
     let oldest = repo.oldest_new_commit(&theirs, &ours).await.map_err(|error| error.reason())?;
     let since = oldest.and_then(|seconds| Timestamp::from_second(seconds).ok());
-    Ok((count, since.map(days_since)))
+    // Upstream's authors may have clocks that are ahead.
+    Ok((count, since.map(|since| days_since(since).unwrap_or(0))))
 }
 
-/// Tip of a branch as the checkout or the trains of the fork fetched it, whichever has the other. Of two that went different
-/// ways, as after a rewrite, that of the trains counts.
-async fn newest_tip(
+/// Tip of a branch of a remote by the last fetch. An older version left no record of it; then the ref of the checkout counts, else
+/// that of the trains.
+async fn known_tip(
     user: &UserRepo,
     of_trains: Option<&UserRepo>,
-    remote: &RemoteName,
-    branch: &BranchName,
+    fetched: Option<&FetchedRemote>,
+    (remote, branch): (&RemoteName, &BranchName),
 ) -> Result<Sha, String> {
     let name = format!("refs/remotes/{remote}/{branch}");
-    let tip = async |repo: &UserRepo| repo.resolve_commit(&name).await.ok().flatten();
-    let known = tip(user).await;
-    let by_trains = match of_trains {
-        Some(repo) => tip(repo).await.map(|tip| (repo, tip)),
-        None => None,
+    let in_checkout = user.resolve_commit(&name).await.ok().flatten();
+    let known = match (fetched, in_checkout) {
+        (Some(fetched), in_checkout) => fetched.tip(branch, in_checkout),
+        (None, Some(tip)) => KnownTip::At(tip),
+        (None, None) => match of_trains {
+            Some(repo) => match repo.resolve_commit(&name).await.ok().flatten() {
+                Some(tip) => KnownTip::At(tip),
+                None => KnownTip::NeverFetched,
+            },
+            None => KnownTip::NeverFetched,
+        },
     };
-    match (known, by_trains) {
-        (Some(known), Some((repo, tip))) => {
-            let is_older = repo.is_ancestor(&tip, &known).await.unwrap_or(false);
-            Ok(if is_older { known } else { tip })
+    match known {
+        KnownTip::At(tip) => Ok(tip),
+        KnownTip::Gone => {
+            Err(format!("'{remote}' had no branch {branch} when it was fetched last"))
         }
-        (Some(tip), None) | (None, Some((_, tip))) => Ok(tip),
-        (None, None) => Err(format!("the branch {branch} of '{remote}' was not fetched")),
+        KnownTip::NeverFetched => Err(format!("the branch {branch} of '{remote}' was not fetched")),
     }
 }

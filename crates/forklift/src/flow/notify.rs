@@ -25,8 +25,8 @@ pub(super) async fn notify(ui: &Ui, dir: &RunDir, meta: &ForkRunRecord) {
     run_notification(ui, line, &meta.fork.path, &event).await;
 }
 
-/// Runs the command with an event on its standard input.
-pub(super) async fn run_notification(ui: &Ui, line: &str, folder: &Path, event: &Value) {
+/// Runs the command with an event on its standard input. Returns whether it succeeded.
+pub(super) async fn run_notification(ui: &Ui, line: &str, folder: &Path, event: &Value) -> bool {
     let text = format!("{event}\n");
     let mut spec = CommandSpec::new("/bin/sh").args(["-c", line]).cwd(folder);
     for (name, value) in host::env::vars_os() {
@@ -34,9 +34,10 @@ pub(super) async fn run_notification(ui: &Ui, line: &str, folder: &Path, event: 
     }
     let limits = RunLimits { timeout: Some(LIMIT), ..RunLimits::default() };
     let problem = match run_with_input(&spec, text.as_bytes(), &limits, &Cancel::new()).await {
-        Ok(output) if output.exit == CommandExit::Exited(0) => return,
+        Ok(output) if output.exit == CommandExit::Exited(0) => return true,
         Ok(output) => format!("{:?}", output.exit),
         Err(error) => error.to_string(),
     };
     ui.note(&format!("the notification command failed: {problem}"));
+    false
 }

@@ -1,18 +1,20 @@
 //! Observing the fork: which repository, which remotes, and the commits that everything is judged by.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::evidence::Pins;
 use engine::workspace::refuse_incomplete;
 use host::dirs::Dirs;
-use host::git::{FetchProgress, GitError, PushUrls, RefName, UserRepo};
+use host::git::{FetchProgress, GitError, PushUrls, RefName, RemoteHeads, UserRepo};
 use host::lock::{FileLock, LockKind};
 use model::exit::ForkliftExit;
 use model::id::{BranchName, ProjectName, RemoteName, Sha};
 use shell::Ui;
 use shell::progress::while_fetching;
 
+use super::fetched::{FetchedRefs, ForkHeads};
 use super::record::{Fork, ForkRemotes};
 use super::resolve_target::{ResolvedTarget, resolve_target};
 use super::run::workspace_failure;
@@ -24,11 +26,19 @@ use crate::rules::target::Target;
 
 pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
+/// Limit of a question to a remote that a person waits for.
+const LOOK_LIMIT: Duration = Duration::from_secs(30);
+
+/// Branches of a remote that a message names.
+const SHOWN_BRANCHES: usize = 5;
+
 /// Most bytes of the fork file.
 const FORK_FILE_CAP: usize = 32 * 1024;
 
 pub(crate) struct Observation {
     pub(crate) repo: UserRepo,
+    /// Branches that the remotes have. Refs of a repository may be of branches that are gone.
+    pub(crate) heads: ForkHeads,
     pub(crate) project: ProjectName,
     pub(crate) fork: Fork,
     pub(crate) pins: Pins,
@@ -51,6 +61,86 @@ pub(crate) struct ObserveOptions<'a> {
     /// The user's address of the repository on its forge.
     pub(crate) forge: Option<&'a str>,
     pub(crate) cache: &'a Path,
+    /// The user's checkout, where another repository is fetched into.
+    pub(crate) checkout: Option<&'a UserRepo>,
+}
+
+impl Observation {
+    /// Branches that upstream has, newest first.
+    pub(crate) async fn upstream_branches(&self) -> Result<Vec<(BranchName, Sha)>, Failure> {
+        self.branches(&self.fork.remotes.upstream, &self.heads.upstream).await
+    }
+
+    /// Branches that origin has, newest first.
+    pub(crate) async fn origin_branches(&self) -> Result<Vec<(BranchName, Sha)>, Failure> {
+        self.branches(&self.fork.remotes.origin, &self.heads.origin).await
+    }
+
+    async fn branches(
+        &self,
+        remote: &RemoteName,
+        heads: &RemoteHeads,
+    ) -> Result<Vec<(BranchName, Sha)>, Failure> {
+        let mut found = self.repo.remote_branches(remote).await.or_machine()?;
+        found.retain(|(branch, _)| heads.branches.contains_key(branch));
+        Ok(found)
+    }
+}
+
+/// A remote as a fetch found it.
+pub(super) struct FetchedBranch {
+    /// The branch that was asked for, or the default one; the remote may not have it.
+    pub(super) branch: BranchName,
+    pub(super) heads: Arc<RemoteHeads>,
+}
+
+impl FetchedBranch {
+    fn has_branch(&self) -> bool {
+        self.heads.branches.contains_key(&self.branch)
+    }
+}
+
+/// Both remotes as a fetch found them, with their addresses.
+struct Fetched {
+    origin: FetchedBranch,
+    upstream: FetchedBranch,
+    origin_url: String,
+    push_urls: PushUrls,
+    upstream_url: String,
+}
+
+/// Fetches both remotes, and records which branches they have.
+async fn fetch_both(
+    ui: &Ui,
+    repo: &UserRepo,
+    options: ObserveOptions<'_>,
+) -> Result<Fetched, Failure> {
+    let ObserveOptions { remotes, main_branch, cache, checkout, .. } = options;
+    let ForkRemotes { origin, upstream } = remotes;
+    // Concurrently: each remote has refs of its own.
+    let (ours, theirs) = (FetchProgress::default(), FetchProgress::default());
+    let fetching = async {
+        tokio::join!(
+            fetch(repo, origin, main_branch, &ours),
+            fetch(repo, upstream, main_branch, &theirs),
+            url(repo, origin),
+            find_push_urls(repo, origin),
+            url(repo, upstream),
+        )
+    };
+    let progress = [(origin.as_str(), &ours), (upstream.as_str(), &theirs)];
+    let (ours, theirs, origin_url, push_urls, upstream_url) =
+        while_fetching(ui, &progress, fetching).await;
+    let (ours, theirs) = (ours?, theirs?);
+    let heads = [(origin, &*ours.heads), (upstream, &*theirs.heads)];
+    FetchedRefs::save(checkout.unwrap_or(repo), cache, &heads).await?;
+    Ok(Fetched {
+        origin: ours,
+        upstream: theirs,
+        origin_url: origin_url?,
+        push_urls: push_urls?,
+        upstream_url: upstream_url?,
+    })
 }
 
 /// Fetches both remotes and pins their commits.
@@ -59,46 +149,33 @@ pub(crate) async fn observe(
     repo: UserRepo,
     options: ObserveOptions<'_>,
 ) -> Result<Observation, Failure> {
-    let ObserveOptions { remotes, main_branch, forge, cache, .. } = options;
+    let ObserveOptions { remotes, forge, cache, .. } = options;
     let ForkRemotes { origin, upstream } = remotes;
     require_remotes(&repo, remotes)?;
-    // Also a merge that needs no workspace has to be proved by the whole history.
-    refuse_incomplete(&repo).map_err(workspace_failure)?;
+    require_history(&repo)?;
     if repo.is_stand_in() {
         let place = repo.common_dir().display();
         ui.note(&format!("this checkout cannot be written to; fetching into {place} instead"));
     }
     ui.phase("observe", &format!("fetching {origin} and {upstream}"));
     let lock = lock_fetch(&repo, cache).await?;
-    // Concurrently: each remote has refs of its own.
-    let (ours, theirs) = (FetchProgress::default(), FetchProgress::default());
-    let fetching = async {
-        tokio::join!(
-            fetch(&repo, origin, main_branch, &ours),
-            fetch(&repo, upstream, main_branch, &theirs),
-            url(&repo, origin),
-            find_push_urls(&repo, origin),
-            url(&repo, upstream),
-        )
-    };
-    let (ours, theirs, origin_url, push_urls, upstream_url) =
-        while_fetching(ui, &[(origin.as_str(), &ours), (upstream.as_str(), &theirs)], fetching)
-            .await;
-    let (branch, upstream_branch) = (ours?, theirs?);
-    let (origin_url, push_urls, upstream_url) = (origin_url?, push_urls?, upstream_url?);
+    let fetched = fetch_both(ui, &repo, options).await?;
     drop(lock);
-    let (base, tip) = tips(&repo, [(origin, &branch), (upstream, &upstream_branch)]).await?;
-    let base = base.ok_or_else(|| no_branch(origin, &branch, "name another with --main-branch"))?;
+    let Fetched { origin: ours, upstream: theirs, .. } = &fetched;
+    let branch = ours.branch.clone();
+    let tips = tips(&repo, [(origin, &ours.branch), (upstream, &theirs.branch)]).await?;
+    let base = tips.0.filter(|_| ours.has_branch());
+    let tip = tips.1.filter(|_| theirs.has_branch());
+    let base = base.ok_or_else(|| no_branch(origin, ours, "name another with --main-branch"))?;
     // Upstream's tip is nearly always the target, so it is compared while the fork file is read.
     let (fork_file, has_tip) =
         tokio::join!(read_fork_file(&repo, &base), contains(&repo, &base, tip.as_ref()));
     let fork_file = fork_file?;
     let ruled = fork_file.as_ref().and_then(|file| file.rules.target.as_ref());
     let target = options.target.or(ruled).cloned().unwrap_or_default();
-    let tip_of_branch = (&upstream_branch, tip.as_ref());
     let ResolvedTarget { commit, name, branch: named } =
-        resolve_target(ui, &repo, upstream, &target, tip_of_branch).await?;
-    let upstream_branch = named.unwrap_or(upstream_branch);
+        resolve_target(ui, &repo, upstream, &target, (theirs, tip.as_ref())).await?;
+    let upstream_branch = named.unwrap_or_else(|| theirs.branch.clone());
     if branch != upstream_branch {
         ui.note(&format!("{upstream}/{upstream_branch} goes into {branch} of {origin}"));
     }
@@ -108,7 +185,9 @@ pub(crate) async fn observe(
         contains(&repo, &base, Some(&commit)).await?
     };
     let root = repo.toplevel().unwrap_or(repo.common_dir()).to_path_buf();
+    let Fetched { origin: ours, upstream: theirs, origin_url, push_urls, upstream_url } = fetched;
     Ok(Observation {
+        heads: ForkHeads { origin: ours.heads, upstream: theirs.heads },
         project: project_of(&root),
         fork: Fork {
             path: root,
@@ -145,12 +224,14 @@ pub(crate) async fn observe_pairs(
     let lock = lock_fetch(&repo, cache).await?;
     let progress = FetchProgress::default();
     let fetching = fetch(&repo, origin, None, &progress);
-    let branch = while_fetching(ui, &[(origin.as_str(), &progress)], fetching).await?;
+    let fetched = while_fetching(ui, &[(origin.as_str(), &progress)], fetching).await?;
+    FetchedRefs::save(&repo, cache, &[(origin, &fetched.heads)]).await?;
     drop(lock);
+    let branch = &fetched.branch;
     let name = RefName::parse(&format!("refs/remotes/{origin}/{branch}"));
     let tip = repo.resolve_refs(&[name.or_exit(ForkliftExit::Internal)?]).await.or_machine()?;
-    let tip = tip.into_iter().next().flatten();
-    let tip = tip.ok_or_else(|| no_branch(origin, &branch, "push it, or fetch it"))?;
+    let tip = tip.into_iter().next().flatten().filter(|_| fetched.has_branch());
+    let tip = tip.ok_or_else(|| no_branch(origin, &fetched, "push it, or fetch it"))?;
     let pairs = read_fork_file(&repo, &tip).await?.map(|file| file.rules.branches);
     pairs.filter(|pairs| !pairs.is_empty()).ok_or_else(|| {
         let text = format!("FORK.md on {branch} of {origin} lists no branches");
@@ -158,6 +239,48 @@ pub(crate) async fn observe_pairs(
             "list them between lines of --- at its top: branches: [{upstream: v1, ours: v1}]",
         )
     })
+}
+
+/// A remote as it was asked, without a fetch.
+pub(crate) struct RemoteLook {
+    branch: BranchName,
+    pub(crate) tip: Sha,
+}
+
+impl RemoteLook {
+    pub(crate) fn words(&self) -> String {
+        format!("answers; {} is at {}", self.branch, self.tip.short())
+    }
+}
+
+/// Asks a remote for the branch that a run would take; `flag` names another one.
+pub(crate) async fn look_at_remote(
+    repo: &UserRepo,
+    remote: &RemoteName,
+    flag: &str,
+) -> Result<RemoteLook, Failure> {
+    url(repo, remote).await?;
+    let heads = repo.remote_heads(remote, LOOK_LIMIT).await;
+    let heads = heads.map_err(|error| cannot_fetch(remote, &error))?;
+    let branch = match &heads.default {
+        Some(branch) => branch.clone(),
+        None => known_default_branch(repo, remote).await?,
+    };
+    match heads.branches.get(&branch) {
+        Some(tip) => Ok(RemoteLook { tip: tip.clone(), branch }),
+        None => {
+            let looked = FetchedBranch { branch, heads: Arc::new(heads) };
+            Err(no_branch(remote, &looked, &format!("name one with {flag}")))
+        }
+    }
+}
+
+/// Reads the rules of the fork at a commit: whether there is a fork file, or `None` for a commit that is not here yet.
+pub(crate) async fn read_rules(repo: &UserRepo, tip: &Sha) -> Result<Option<bool>, Failure> {
+    if repo.resolve_commit(tip.as_str()).await.or_machine()?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(read_fork_file(repo, tip).await?.is_some()))
 }
 
 /// The fork file on the fork's main branch; the checkout does not count.
@@ -232,6 +355,11 @@ pub(crate) fn require_remotes(repo: &UserRepo, remotes: &ForkRemotes) -> Result<
     require_remote(repo, upstream, "the project it was forked from", "--remote-upstream")
 }
 
+/// Refuses a shallow or partial clone: also a merge that needs no workspace has to be proved by the whole history.
+pub(crate) fn require_history(repo: &UserRepo) -> Result<(), Failure> {
+    refuse_incomplete(repo).map_err(workspace_failure)
+}
+
 fn require_remote(
     repo: &UserRepo,
     name: &RemoteName,
@@ -246,25 +374,26 @@ fn require_remote(
     )))
 }
 
-/// Fetches a remote and finds its branch: the given one, else the one that its HEAD names.
+/// Fetches a remote and finds its branch: the given one, else the one that its HEAD names. A server that does not tell is
+/// believed to have the branch of clone time.
 async fn fetch(
     repo: &UserRepo,
     remote: &RemoteName,
     main_branch: Option<&BranchName>,
     progress: &FetchProgress,
-) -> Result<BranchName, Failure> {
-    let fetched = repo.fetch(remote, FETCH_LIMIT, progress);
-    if let Some(branch) = main_branch {
-        fetched.await.map_err(|error| cannot_fetch(remote, &error))?;
-        return Ok(branch.clone());
-    }
-    // Concurrently: the branch that was the default when the repository was cloned may be another one by now.
-    let (fetched, asked) = tokio::join!(fetched, repo.ask_default_branch(remote, FETCH_LIMIT));
+) -> Result<FetchedBranch, Failure> {
+    // Concurrently: what a fetch brings does not say which branches are gone.
+    let (fetched, heads) = tokio::join!(
+        repo.fetch(remote, FETCH_LIMIT, progress),
+        repo.remote_heads(remote, FETCH_LIMIT)
+    );
     fetched.map_err(|error| cannot_fetch(remote, &error))?;
-    match asked {
-        Ok(Some(branch)) => Ok(branch),
-        Ok(None) | Err(_) => known_default_branch(repo, remote).await,
-    }
+    let heads = heads.map_err(|error| cannot_fetch(remote, &error))?;
+    let branch = match main_branch.or(heads.default.as_ref()) {
+        Some(branch) => branch.clone(),
+        None => known_default_branch(repo, remote).await?,
+    };
+    Ok(FetchedBranch { branch, heads: Arc::new(heads) })
 }
 
 /// The default branch of a remote by what was fetched: as recorded at clone time, else `main` or `master`.
@@ -330,6 +459,16 @@ async fn contains(repo: &UserRepo, base: &Sha, theirs: Option<&Sha>) -> Result<b
     }
 }
 
-pub(super) fn no_branch(remote: &RemoteName, branch: &BranchName, remedy: &str) -> Failure {
-    Failure::usage(format!("the remote '{remote}' has no branch '{branch}'; {remedy}"))
+/// A branch that a remote does not have, with those that it has.
+pub(super) fn no_branch(remote: &RemoteName, fetched: &FetchedBranch, remedy: &str) -> Failure {
+    let FetchedBranch { branch, heads } = fetched;
+    let names = heads.branches.keys().take(SHOWN_BRANCHES).map(BranchName::as_str);
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = heads.branches.len().saturating_sub(SHOWN_BRANCHES);
+    let has = match (names.is_empty(), more) {
+        (true, _) => "it has none at all".to_owned(),
+        (false, 0) => format!("it has {names}"),
+        (false, more) => format!("it has {names} and {more} more"),
+    };
+    Failure::usage(format!("the remote '{remote}' has no branch '{branch}' ({has}); {remedy}"))
 }

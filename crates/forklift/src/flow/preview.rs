@@ -36,6 +36,7 @@ impl Preview {
             target: look.target.as_ref(),
             forge: None,
             cache,
+            checkout: None,
         };
         let seen = observe(ui, repo, options).await?;
         let folder = cache.join("previews");

@@ -10,6 +10,8 @@ use model::exit::ForkliftExit;
 use model::id::{BranchName, RunId, Sha};
 
 use super::earlier::{choose_branch_after, last_published};
+use super::fetched::FetchedRefs;
+use super::observe::find_repo;
 use super::pull::keep_text;
 use super::record::ForkRecord;
 use super::run::ForkRun;
@@ -90,6 +92,18 @@ impl ForkRun<'_> {
     fn mode_note(&self, branch: &BranchName) -> Option<String> {
         let ForkRecord { settings, fork, .. } = &self.run.record.product;
         settings.publish_mode.note(branch.as_str(), fork.push_url())
+    }
+
+    /// Records for `forklift status` that origin has the branch. A fetch sees branches only where it asks the place that is
+    /// pushed to.
+    pub(super) async fn note_pushed(&self, published: &Publication) -> Result<(), Failure> {
+        let fork = &self.run.record.fork;
+        if fork.push_url() != fork.origin {
+            return Ok(());
+        }
+        let checkout = find_repo(&fork.path).await?;
+        let pushed = (&published.branch, &published.commit);
+        FetchedRefs::add_pushed(&checkout, &self.cache, &fork.remotes.origin, pushed).await
     }
 
     /// The folder of all runs.

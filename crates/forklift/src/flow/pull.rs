@@ -14,7 +14,7 @@ use shell::pull::{PullRenewal, logged, open_pull as open_once};
 
 use crate::commands::ForkliftDirs;
 use crate::exit::{Failure, OrExit};
-use crate::rules::earlier::{OwnBranch, PullState, has_work_of_others};
+use crate::rules::earlier::{EarlierPublications, OpenPull, PullState};
 use crate::rules::train::TRAIN_BRANCHES;
 
 const TOKEN_VARIABLE: &str = "FORKLIFT_TOKEN";
@@ -81,7 +81,7 @@ pub(crate) async fn open_pull(
     plan: &ForgePlan,
     pull: &NewPull,
     log: &OperationLog,
-    (folder, own): (&Path, &[OwnBranch]),
+    (folder, earlier): (&Path, &EarlierPublications),
     publication: &mut Publication,
 ) -> Result<(), Failure> {
     let address = match ForgeAddress::parse_remote(&plan.url) {
@@ -100,7 +100,9 @@ pub(crate) async fn open_pull(
     };
     let target = format!("{} {}", address.full_name(), pull.head);
     let act = async {
-        publish(&address, token, plan.kind, (pull, own)).await.or_exit(ForkliftExit::PublishFailed)
+        publish(&address, token, plan.kind, (pull, earlier))
+            .await
+            .or_exit(ForkliftExit::PublishFailed)
     };
     match logged(log, "pull", &target, act).await? {
         Ok(opened) => {
@@ -184,7 +186,7 @@ async fn publish(
     address: &ForgeAddress,
     token: Secret,
     kind: Option<ForgeKind>,
-    (pull, own): (&NewPull, &[OwnBranch]),
+    (pull, known): (&NewPull, &EarlierPublications),
 ) -> Result<PullRequest, ForgeError> {
     let forge = open_forge(address, token, kind).await?;
     // The branch of an earlier run has its pull request, and a forklift that was killed after the forge had opened one
@@ -199,7 +201,9 @@ async fn publish(
         let is_other = earlier.number != opened.number
             && earlier.base_branch == pull.base.as_str()
             && !is_train(&earlier.head_branch);
-        if is_other && !has_work_of_others(&earlier.head_branch, &earlier.head_sha, own) {
+        let seen =
+            OpenPull { branch: &earlier.head_branch, head: &earlier.head_sha, body: &earlier.body };
+        if is_other && known.has_as_predecessor(seen) {
             let successor = forge.reference(Thread::Pull(opened.number));
             let message = format!("Superseded by {successor}.");
             forge.post_comment(Thread::Pull(earlier.number), &message).await?;

@@ -6,7 +6,7 @@ use model::id::{BranchName, RemoteName, Sha};
 use shell::Ui;
 use shell::progress::while_fetching;
 
-use super::observe::{FETCH_LIMIT, no_branch};
+use super::observe::{FETCH_LIMIT, FetchedBranch, no_branch};
 use crate::exit::{Failure, OrExit};
 use crate::rules::target::{Tag, Target, choose_latest};
 
@@ -17,26 +17,26 @@ pub(crate) struct ResolvedTarget {
     pub(crate) branch: Option<BranchName>,
 }
 
-/// Resolves `target`; `branch` is upstream's branch with its tip.
+/// Resolves `target`; `fetched` is upstream with its branch, and `tip` the tip of that branch.
 pub(crate) async fn resolve_target(
     ui: &Ui,
     repo: &UserRepo,
     upstream: &RemoteName,
     target: &Target,
-    (branch, tip): (&BranchName, Option<&Sha>),
+    (fetched, tip): (&FetchedBranch, Option<&Sha>),
 ) -> Result<ResolvedTarget, Failure> {
     match target {
         Target::Tip => {
             let remedy = "name the branch to take with --target BRANCH";
-            let commit = tip.cloned().ok_or_else(|| no_branch(upstream, branch, remedy))?;
-            Ok(ResolvedTarget { commit, name: format!("tip of {branch}"), branch: None })
+            let commit = tip.cloned().ok_or_else(|| no_branch(upstream, fetched, remedy))?;
+            Ok(ResolvedTarget { commit, name: format!("tip of {}", fetched.branch), branch: None })
         }
         Target::LatestTag => {
             let tags = tags(repo, upstream, "refs/tags/*").await?;
             let tag = choose_latest(&tags).or_usage()?;
             take_tag(ui, repo, upstream, tag).await
         }
-        Target::Named(name) => named(ui, repo, upstream, name).await,
+        Target::Named(name) => named(ui, repo, (upstream, fetched), name).await,
     }
 }
 
@@ -44,14 +44,15 @@ pub(crate) async fn resolve_target(
 async fn named(
     ui: &Ui,
     repo: &UserRepo,
-    upstream: &RemoteName,
+    (upstream, fetched): (&RemoteName, &FetchedBranch),
     name: &str,
 ) -> Result<ResolvedTarget, Failure> {
     let short = |prefix: &str| name.strip_prefix(prefix).unwrap_or(name);
     let wants_branch = name.starts_with("refs/heads/");
     let wants_tag = name.starts_with("refs/tags/");
     let branch_ref = format!("refs/remotes/{upstream}/{}", short("refs/heads/"));
-    let branch = repo.resolve_commit(&branch_ref).await.or_machine()?;
+    let is_there = fetched.heads.branches.keys().any(|it| it.as_str() == short("refs/heads/"));
+    let branch = repo.resolve_commit(&branch_ref).await.or_machine()?.filter(|_| is_there);
     let tag_ref = format!("refs/tags/{}", short("refs/tags/"));
     let tags = if wants_branch { Vec::new() } else { tags(repo, upstream, &tag_ref).await? };
     let tag = tags.first();

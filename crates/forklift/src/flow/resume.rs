@@ -6,6 +6,7 @@ use host::git::UserRepo;
 use model::exit::ForkliftExit;
 use run_store::run_dir::RunDir;
 
+use super::fetched::ForkHeads;
 use super::observe::{Observation, project_of};
 use super::record::ForkRunRecord;
 use super::run::{ForkRun, final_status};
@@ -91,6 +92,7 @@ impl EarlierRun {
         let settings = &self.meta.settings;
         let text = self.context.clone().unwrap_or_default();
         Ok(Observation {
+            heads: ForkHeads::default(),
             project: project_of(&self.meta.fork.path),
             fork: self.meta.fork.clone(),
             pins: Pins { base, upstream },

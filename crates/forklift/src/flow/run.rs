@@ -23,7 +23,8 @@ use sandbox::spec::{BoxUser, Root};
 use shell::Ui;
 use shell::runtime::{stop_status, unless_stopped};
 
-use super::earlier::{find_later_result, own_branches};
+use super::attempt::AttemptStore;
+use super::earlier::{earlier_publications, find_later_result};
 use super::integrate::{Integration, ResultAccounts};
 use super::notify::notify;
 use super::observe::fork_key;
@@ -70,6 +71,9 @@ impl<'a> ForkRun<'a> {
     ) -> Result<Self, Failure> {
         let saved = SavedRun::<ForkRecord>::load(dir).map_err(Self::failure)?;
         let forge = ForgePlan::find(&saved.record.fork.forge, places)?;
+        if saved.record.withdraws.is_none() {
+            AttemptStore::from_env()?.bring_back(&saved.record.fork.path)?;
+        }
         let settings = &saved.record.settings;
         let boxes = BoxSettings {
             backend: settings.backend,
@@ -372,12 +376,13 @@ impl Product for ForkRun<'_> {
         let mut published = pushed.publication;
         if published.pushed {
             let pull = self.pull_request(&repo, &published.branch).await?;
-            let own = own_branches(self.runs(), &self.run.record.fork)?;
+            self.note_pushed(&published).await?;
+            let earlier = earlier_publications(self.runs(), &self.run.record)?;
             let folder = self.run.dir.path();
             match self.run.record.settings.publish_mode {
                 PublishMode::BranchOnly => self.leave_out_pull(&pull, &mut published)?,
                 PublishMode::Full | PublishMode::Keep | PublishMode::DryRun => {
-                    open_pull(&self.forge, &pull, &log, (folder, &own), &mut published).await?;
+                    open_pull(&self.forge, &pull, &log, (folder, &earlier), &mut published).await?;
                 }
             }
         }

@@ -137,11 +137,37 @@ pub(crate) struct OwnBranch {
     pub(crate) commit: Sha,
 }
 
-/// Returns whether others have pushed to the branch of an earlier run: it is at a commit that no run pushed. A branch
-/// that no run on this machine pushed is one of another machine, or of a run that was removed.
-pub(crate) fn has_work_of_others(branch: &str, head: &str, own: &[OwnBranch]) -> bool {
-    let mut commits = own.iter().filter(|it| it.branch.as_str() == branch).peekable();
-    !head.is_empty() && commits.peek().is_some() && commits.all(|it| it.commit.as_str() != head)
+/// Publications of a fork that are known when a new one is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EarlierPublications {
+    /// Branches that runs of the same kind pushed: updates of the same branch, or runs that land the same fix.
+    pub(crate) same_kind: Vec<OwnBranch>,
+    /// Branches of the fork's other runs.
+    pub(crate) other_kinds: Vec<BranchName>,
+    /// The mark of this kind in the text of a pull request.
+    pub(crate) mark: String,
+}
+
+/// An open pull request, as the forge shows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenPull<'a> {
+    pub(crate) branch: &'a str,
+    pub(crate) head: &'a str,
+    pub(crate) body: &'a str,
+}
+
+impl EarlierPublications {
+    /// Returns whether a new publication takes the place of this one: it is of the same kind, and nobody else has pushed to its
+    /// branch. A pull request of another machine, or of a run that was removed, is known by the mark in its text alone.
+    pub(crate) fn has_as_predecessor(&self, pull: OpenPull<'_>) -> bool {
+        let mut own =
+            self.same_kind.iter().filter(|it| it.branch.as_str() == pull.branch).peekable();
+        if own.peek().is_some() {
+            return pull.head.is_empty() || own.any(|it| it.commit.as_str() == pull.head);
+        }
+        let is_of_other_kind = self.other_kinds.iter().any(|it| it.as_str() == pull.branch);
+        !is_of_other_kind && pull.body.contains(&self.mark)
+    }
 }
 
 #[cfg(test)]
@@ -229,15 +255,26 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_at_a_commit_that_no_run_pushed_has_work_of_others() {
-        let own = |digit| OwnBranch {
-            branch: BranchName::parse("forklift/a").unwrap(),
-            commit: sha(digit),
+    fn only_a_publication_of_the_same_kind_that_nobody_else_changed_is_superseded() {
+        let name = |text| BranchName::parse(text).unwrap();
+        let own = |digit| OwnBranch { branch: name("forklift/a"), commit: sha(digit) };
+        let earlier = EarlierPublications {
+            same_kind: vec![own('a'), own('b')],
+            other_kinds: vec![name("forklift/fix")],
+            mark: "<!-- forklift: update -->".to_owned(),
         };
-        let pushed = [own('a'), own('b')];
-        assert!(has_work_of_others("forklift/a", sha('c').as_str(), &pushed));
-        assert!(!has_work_of_others("forklift/a", sha('b').as_str(), &pushed));
-        assert!(!has_work_of_others("forklift/a", "", &pushed));
-        assert!(!has_work_of_others("forklift/other", sha('c').as_str(), &pushed));
+        let marked = "<!-- forklift: update -->\n\nBrings main up to date";
+        for (branch, head, body, expected) in [
+            ("forklift/a", sha('b').to_string(), "", true),
+            ("forklift/a", String::new(), "", true),
+            ("forklift/a", sha('c').to_string(), marked, false),
+            ("forklift/fix", sha('f').to_string(), marked, false),
+            ("forklift/elsewhere", sha('e').to_string(), marked, true),
+            ("forklift/elsewhere", sha('e').to_string(), "<!-- forklift: fix CVE-1 -->", false),
+            ("forklift/elsewhere", sha('e').to_string(), "", false),
+        ] {
+            let pull = OpenPull { branch, head: &head, body };
+            assert_eq!(earlier.has_as_predecessor(pull), expected, "{branch} {head} {body}");
+        }
     }
 }

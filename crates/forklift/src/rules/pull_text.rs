@@ -12,6 +12,7 @@ use super::conflict_row::{ConflictRow, conflict_rows};
 use super::review::{ReviewPoint, review_points};
 use super::run_facts::run_facts;
 use super::section::{Importance, Section, render_sections};
+use super::security::advisory::AdvisoryId;
 use super::security::fix::FixRecord;
 use super::strategy::Strategy;
 use super::target::Target;
@@ -39,6 +40,14 @@ const ANSWER_COLUMNS: usize = 100;
 
 /// Marks a pull request of forklift, also after edits.
 pub(crate) const MARK: &str = "<!-- forklift -->";
+
+/// Marks the kind of a pull request: an update, or the fix that it lands. Only one of the same kind takes its place.
+pub(crate) fn kind_mark(fix: Option<&AdvisoryId>) -> String {
+    match fix {
+        Some(fix) => format!("<!-- forklift: fix {} -->", fix.as_str()),
+        None => "<!-- forklift: update -->".to_owned(),
+    }
+}
 
 /// Facts about a run beside its record.
 #[derive(Debug, Clone, Copy)]
@@ -100,12 +109,13 @@ fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
         (true, true) => "git, the fork's rules and its past, without an agent".to_owned(),
         (true, false) => "git alone, without an agent".to_owned(),
     };
+    let mark = format!("{MARK}\n{}", kind_mark(record.fix_id()));
     if let Some(fix) = &record.fix {
-        let head = format!("{MARK}\n\n{}", fix_text(fix, &branch, &by));
+        let head = format!("{mark}\n\n{}", fix_text(fix, &branch, &by));
         return Section { head, ..Section::default() };
     }
     let mut text = format!(
-        "{MARK}\n\nBrings {branch} up to date with upstream `{}`. Made by {by}; judged by the host against the commits it \
+        "{mark}\n\nBrings {branch} up to date with upstream `{}`. Made by {by}; judged by the host against the commits it \
          pinned before the run.\n",
         record.pins.upstream
     );

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use model::id::BranchName;
+use model::id::{BranchName, RunId};
 use serde::{Deserialize, Serialize};
 
+use super::sync_health::SyncOutcome;
 use super::target::Target;
 
 /// Attempts of a fork that are kept.
@@ -34,6 +35,23 @@ pub(crate) struct AttemptEnd {
     /// True if there was nothing to do, as the sync itself saw it.
     #[serde(default)]
     pub(crate) is_up_to_date: bool,
+    /// True if it left the work to another process that was at it, or to a person that a result waits for: neither a failure nor
+    /// a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_deferred: bool,
+    /// The run that it made, of several the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<RunId>,
+    /// Outcome of that run, which may be removed some day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<SyncOutcome>,
+}
+
+/// Place of an attempt among the runs, which no clock can change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AttemptOrder {
+    /// The newest run of the fork when it began.
+    pub(crate) after: Option<RunId>,
 }
 
 /// One sync that was begun: by itself, as a row of `--all`, or as a train.
@@ -47,9 +65,21 @@ pub(crate) struct SyncAttempt {
     /// Target that was typed, or that a pair of branches names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<Target>,
+    /// Branch that it turned out to be about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) found_branch: Option<BranchName>,
+    /// A record of an older version has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<AttemptOrder>,
+    /// File that its process keeps locked: numbers of processes are taken again, and mean others in another container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lock_file: Option<String>,
     /// `None` for one that is at work or was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<AttemptEnd>,
+    /// Observed when the record is read.
+    #[serde(skip)]
+    pub(crate) is_at_work: bool,
 }
 
 /// Attempts of a fork, oldest first.
@@ -90,14 +120,25 @@ impl AttemptLog {
         self.attempts.drain(..more);
     }
 
-    /// Records the end of the attempt that this process began at this time. A failure is notified about once, and again when
-    /// it is another one.
+    /// The branch that an attempt is about: the one that it found or asked for, else the one that the newest attempt without a
+    /// branch found.
+    pub(crate) fn branch_of<'a>(&'a self, attempt: &'a SyncAttempt) -> Option<&'a BranchName> {
+        let usual = || {
+            let mut plain = self.attempts.iter().rev().filter(|it| it.branch.is_none());
+            plain.find_map(|it| it.found_branch.as_ref())
+        };
+        attempt.found_branch.as_ref().or(attempt.branch.as_ref()).or_else(usual)
+    }
+
+    /// Records the end of the attempt that this process began at this time, and the branch that it was about. A failure is
+    /// notified about until that succeeds, and again when it is another one.
     pub(crate) fn end(
         &mut self,
         began_at: Timestamp,
         process: &AttemptProcess,
-        end: AttemptEnd,
+        (end, found_branch): (AttemptEnd, Option<BranchName>),
     ) -> Notification {
+        let is_deferred = end.is_deferred;
         let end = AttemptEnd { problem: end.problem.as_deref().map(shortened), ..end };
         let mark = end.problem.as_deref().map(without_numbers);
         let mut own = self.attempts.iter_mut().rev();
@@ -105,16 +146,32 @@ impl AttemptLog {
         let branch = own.as_ref().and_then(|own| own.branch.clone());
         if let Some(own) = own {
             own.end = Some(end);
+            own.found_branch = found_branch;
         }
-        let known = match branch {
-            None => std::mem::replace(&mut self.notified, mark.clone()),
-            Some(branch) => match &mark {
-                Some(mark) => self.notified_of.insert(branch, mark.clone()),
-                None => self.notified_of.remove(&branch),
-            },
+        if is_deferred {
+            return Notification::NotDue;
+        }
+        let Some(mark) = mark else {
+            match branch {
+                None => self.notified = None,
+                Some(branch) => drop(self.notified_of.remove(&branch)),
+            }
+            return Notification::NotDue;
         };
-        let is_new = mark.is_some() && mark != known;
-        if is_new { Notification::Due } else { Notification::NotDue }
+        let known = match &branch {
+            None => self.notified.as_ref(),
+            Some(branch) => self.notified_of.get(branch),
+        };
+        if known == Some(&mark) { Notification::NotDue } else { Notification::Due }
+    }
+
+    /// Records that the user was notified about a problem of the syncs that ask for this branch.
+    pub(crate) fn note_notified(&mut self, branch: Option<BranchName>, problem: &str) {
+        let mark = without_numbers(&shortened(problem));
+        match branch {
+            None => self.notified = Some(mark),
+            Some(branch) => drop(self.notified_of.insert(branch, mark)),
+        }
     }
 }
 
@@ -147,12 +204,25 @@ mod tests {
             process: process(),
             branch: None,
             target: None,
+            found_branch: None,
+            order: None,
+            lock_file: None,
             end: None,
+            is_at_work: false,
         });
         let problem = problem.map(str::to_owned);
+        let end = end_with(at(second + 1), problem.clone());
+        let is_due = log.end(began_at, &process(), (end, None)) == Notification::Due;
+        if let (true, Some(problem)) = (is_due, problem) {
+            log.note_notified(None, &problem);
+        }
+        is_due
+    }
+
+    fn end_with(at: Timestamp, problem: Option<String>) -> AttemptEnd {
         let status = u8::from(problem.is_some());
-        let end = AttemptEnd { at: at(second + 1), status, problem, is_up_to_date: false };
-        log.end(began_at, &process(), end) == Notification::Due
+        let (is_up_to_date, is_deferred) = (false, false);
+        AttemptEnd { at, status, problem, is_up_to_date, is_deferred, run: None, outcome: None }
     }
 
     #[test]
@@ -170,6 +240,20 @@ mod tests {
         ] {
             assert_eq!(attempt(&mut log, second, problem.as_deref()), expected, "{second}");
         }
+    }
+
+    #[test]
+    fn a_notification_that_failed_is_due_again_and_one_that_was_put_off_changes_nothing() {
+        let mut log = AttemptLog::new("/fork".into());
+        let fails = |log: &mut AttemptLog| {
+            let end = end_with(at(1), Some("cannot fetch".to_owned()));
+            log.end(at(0), &process(), (end, None))
+        };
+        assert_eq!([fails(&mut log), fails(&mut log)], [Notification::Due; 2]);
+        log.note_notified(None, "cannot fetch");
+        let waits = AttemptEnd { is_deferred: true, ..end_with(at(2), None) };
+        assert_eq!(log.end(at(0), &process(), (waits, None)), Notification::NotDue);
+        assert_eq!(fails(&mut log), Notification::NotDue);
     }
 
     #[test]

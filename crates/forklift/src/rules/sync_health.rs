@@ -1,12 +1,15 @@
 //! Health of the syncs of a fork: one that fails again and again, or does not happen any more, must not go unseen.
 
+use serde::{Deserialize, Serialize};
+
 use super::words::counted;
 
 /// Syncs in a row without a result after which a fork is overdue.
 const MOST_MISSED: usize = 2;
 
 /// Outcome of a sync.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum SyncOutcome {
     /// It published all of its target, or the fork has it.
     Good,
@@ -22,8 +25,8 @@ pub(crate) enum SyncOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SyncRun {
     pub(crate) outcome: SyncOutcome,
-    /// Days since it began.
-    pub(crate) days: i64,
+    /// Days since it began; `None` if the clock was ahead then, so that nobody knows.
+    pub(crate) days: Option<i64>,
 }
 
 /// Facts about the syncs of a fork.
@@ -57,8 +60,11 @@ pub(crate) fn find_overdue(facts: &SyncFacts<'_>) -> Option<String> {
     }
     let max_days = facts.max_days?;
     match facts.runs.iter().find(|run| run.outcome == SyncOutcome::Good) {
-        Some(good) if good.days <= max_days => None,
-        Some(good) => Some(format!("no good sync for {} days", good.days)),
+        Some(SyncRun { days: Some(days), .. }) if *days <= max_days => None,
+        Some(SyncRun { days: Some(days), .. }) => Some(format!("no good sync for {days} days")),
+        Some(SyncRun { days: None, .. }) => {
+            Some("when the last good sync was is unknown: the clock was ahead then".to_owned())
+        }
         None => Some("no good sync yet".to_owned()),
     }
 }
@@ -67,10 +73,10 @@ pub(crate) fn find_overdue(facts: &SyncFacts<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    const GOOD: SyncRun = SyncRun { outcome: SyncOutcome::Good, days: 9 };
-    const HELD: SyncRun = SyncRun { outcome: SyncOutcome::Held, days: 1 };
-    const BAD: SyncRun = SyncRun { outcome: SyncOutcome::Missed, days: 1 };
-    const FAILED: SyncRun = SyncRun { outcome: SyncOutcome::Failed, days: 1 };
+    const GOOD: SyncRun = SyncRun { outcome: SyncOutcome::Good, days: Some(9) };
+    const HELD: SyncRun = SyncRun { outcome: SyncOutcome::Held, days: Some(1) };
+    const BAD: SyncRun = SyncRun { outcome: SyncOutcome::Missed, days: Some(1) };
+    const FAILED: SyncRun = SyncRun { outcome: SyncOutcome::Failed, days: Some(1) };
 
     fn overdue(behind: Option<usize>, runs: &[SyncRun], max_days: Option<i64>) -> Option<String> {
         find_overdue(&SyncFacts { behind, runs, max_days })
@@ -109,6 +115,14 @@ mod tests {
         let words = overdue(Some(0), &[GOOD], Some(8)).expect("overdue");
         assert_eq!(words, "no good sync for 9 days");
         assert_eq!(overdue(Some(1), &[BAD], Some(8)).as_deref(), Some("no good sync yet"));
+    }
+
+    #[test]
+    fn a_time_that_a_clock_ahead_has_recorded_is_no_recent_sync() {
+        let ahead = SyncRun { days: None, ..GOOD };
+        assert_eq!(overdue(Some(0), &[ahead], None), None);
+        let words = overdue(Some(0), &[ahead, GOOD], Some(9)).expect("overdue");
+        assert!(words.contains("the clock was ahead"), "{words}");
     }
 
     #[test]

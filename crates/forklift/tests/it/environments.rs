@@ -237,6 +237,51 @@ fn doctor_fails_where_the_next_run_would() {
 }
 
 #[test]
+fn doctor_names_the_remote_the_rules_or_the_token_that_the_next_run_would_fail_for() {
+    let gone = |person: &Person, remote: &str| {
+        person.fork.checkout.git(&["remote", "set-url", remote, "/nowhere/gone"]);
+    };
+    type Plant<'a> = &'a dyn Fn(&Person);
+    let plants: [(&str, &str, Plant<'_>); 6] = [
+        ("upstream", "cannot fetch upstream", &|person| gone(person, "upstream")),
+        ("origin", "cannot fetch origin", &|person| gone(person, "origin")),
+        ("origin", "", &|person| {
+            drop(person.fork.checkout.git(&["config", "remote.origin.url", ""]));
+        }),
+        ("origin", "has no branch 'main'", &|person| {
+            person.fork.origin.git(&["branch", "-m", "main", "trunk"]);
+            person.fork.origin.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+        }),
+        ("rules", "no-such-rule", &|person| {
+            person.fork.checkout.write("FORK.md", "---\nno-such-rule: 1\n---\n");
+            person.fork.fork_commit("wrong rules");
+        }),
+        ("token", "forge-token", &|person| {
+            let config = person.hermetic.home().join(".config/forklift");
+            std::fs::create_dir_all(&config).expect("a folder");
+            std::fs::write(config.join("forge-token"), "a token").expect("written");
+            let mode = std::fs::Permissions::from_mode(0o644);
+            std::fs::set_permissions(config.join("forge-token"), mode).expect("set");
+        }),
+    ];
+    for (name, words, plant) in plants {
+        let Some(person) = Person::new() else { return };
+        plant(&person);
+        let output = person.hermetic.run(&mut person.forklift(&["doctor"]));
+        assert_eq!(output.status, Some(2), "{name}: {}", output.snapshot());
+        let is_named = |line: &str| line.starts_with(name) && line.contains("BAD");
+        let row = output.stdout.lines().find(|line| is_named(line));
+        assert!(row.is_some_and(|row| row.contains(words)), "{name}: {}", output.snapshot());
+        let run = person.hermetic.run(&mut person.alone(&[]));
+        assert_ne!(run.status, Some(0), "{name}: {}", run.snapshot());
+    }
+    let Some(person) = Person::with(Fork::shallow) else { return };
+    let output = person.hermetic.run(&mut person.forklift(&["doctor"]));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("shallow"), "{}", output.snapshot());
+}
+
+#[test]
 fn a_broken_agent_that_no_run_uses_is_no_failure() {
     let Some(person) = Person::new() else { return };
     install(&person, agent::Provider::Claude);

@@ -81,7 +81,9 @@ fn without_a_forge_the_text_is_beside_the_run() {
 fn a_pull_request_is_opened_and_an_earlier_one_is_superseded() {
     let Some(person) = Person::new() else { return };
     let forge = FakeGitea::start();
+    // Another machine opened it, as its text shows.
     let earlier = forge.add_pull("old", "forklift/old", "main");
+    forge.change_pull(earlier, |pull| pull.body = "<!-- forklift: update -->".to_owned());
     let stranger = forge.add_pull("feature", "topic", "main");
     let output = on_forge(&person, &forge, Some(testkit::fake_forge::TOKEN));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());

@@ -40,6 +40,7 @@ fn opens_one_and_supersedes_another<F: Flavour>(reference: &str) {
     let Some(person) = Person::new() else { return };
     let forge = FakeForge::<F>::start();
     let earlier = forge.add_pull("old", "forklift/old", "main");
+    forge.change_pull(earlier, |pull| pull.body = "<!-- forklift: update -->".to_owned());
     let stranger = forge.add_pull("feature", "topic", "main");
     let output = with_token(&person, &forge);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());

@@ -37,6 +37,7 @@ fn a_clean_merge_says_that_nothing_needs_a_look() {
     Merge `forklift/fork_[STAMP]` into `main`.
 
     <!-- forklift -->
+    <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by git alone, without an agent; judged by the host against the commits it pinned before the run.
 
@@ -99,6 +100,7 @@ fn a_merge_by_rules_names_the_rule_of_each_conflict() {
     Merge `forklift/fork_[STAMP]` into `main`.
 
     <!-- forklift -->
+    <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by git, the fork's rules and its past, without an agent; judged by the host against the commits it pinned before the run.
 
@@ -194,6 +196,7 @@ fn a_dropped_hunk_of_upstream_stands_first() {
     Merge `forklift/fork_[STAMP]` into `main`.
 
     <!-- forklift -->
+    <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by `scripted` in a sealed box; judged by the host against the commits it pinned before the run.
 
@@ -297,6 +300,7 @@ fn a_resumed_run_still_says_who_resolved_what() {
     Merge `forklift/fork_[STAMP]` into `main`.
 
     <!-- forklift -->
+    <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by `scripted` in a sealed box; judged by the host against the commits it pinned before the run.
 

@@ -172,6 +172,29 @@ fn a_fix_and_an_update_have_branches_of_their_own() {
 }
 
 #[test]
+fn fixes_and_an_update_that_wait_for_review_do_not_close_one_another() {
+    let Some(lane) = Lane::new(|_| {}) else { return };
+    let other = lane.person.fork.upstream_commit("src/other.c", "int other;\n", "fix CVE-2024-7");
+    lane.person.fork.checkout.git(&["fetch", "-q", "upstream"]);
+    let forge = FakeGitea::start();
+    let url = forge.remote_url();
+    let on_forge = |mut command: Command| {
+        let output = lane.person.hermetic.run(command.env("FORKLIFT_TOKEN", TOKEN));
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    };
+    on_forge(command(&lane, "[[step]]\nexit = 9\n", &["--forge-url", &url]));
+    let mut second = lane.person.forklift(&["security", "land", "CVE-2024-7", "--commit", &other]);
+    second.args(["--forge-url", &url]);
+    on_forge(second);
+    on_forge(lane.person.alone(&["--forge-url", &url]));
+    lane.person.fork.upstream_commit("more.txt", "more\n", "more");
+    on_forge(lane.person.alone(&["--forge-url", &url]));
+    assert_eq!(forge.pulls().iter().filter(|pull| pull.open).count(), 3, "{:?}", forge.pulls());
+    assert!(forge.comments().is_empty(), "{:?}", forge.comments());
+    assert_eq!(lane.person.published().len(), 3);
+}
+
+#[test]
 fn the_pull_request_names_the_fix_and_its_source() {
     let Some(lane) = Lane::new(|_| {}) else { return };
     let forge = FakeGitea::start();

@@ -57,6 +57,45 @@ fn a_branch_that_others_have_pushed_to_stays() {
 }
 
 #[test]
+fn what_a_later_run_renewed_is_withdrawn_by_its_name() {
+    let Some((person, forge)) = published() else { return };
+    let first = name_of(&person.only_run());
+    person.fork.upstream_commit("upstream.txt", "1\n2\n3\n", "third");
+    let mut command = person.alone(&["--forge-url", &forge.remote_url()]);
+    let output = person.hermetic.run(command.env("FORKLIFT_TOKEN", TOKEN));
+    assert!(output.stderr.contains("renewing"), "{}", output.snapshot());
+    let second = name_of(&person.runs()[1]);
+    let output = withdraw(&person, &[&first, "--yes"]);
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    let next = format!("forklift withdraw {second}");
+    assert!(output.stderr.contains(&next), "{}", output.stderr);
+    assert!(forge.pulls()[0].open && person.published().len() == 1);
+    let output = withdraw(&person, &[&second, "--yes"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(!forge.pulls()[0].open && person.published().is_empty());
+}
+
+#[test]
+fn a_withdrawal_that_origin_refuses_is_said_and_gone_on_with() {
+    let Some((person, _forge)) = published() else { return };
+    let branch = person.published().pop().expect("a branch");
+    let branch = branch.trim_start_matches("refs/heads/").to_owned();
+    person.reject_pushes();
+    for _ in 0..2 {
+        let output = withdraw(&person, &["--yes"]);
+        assert_eq!(output.status, Some(7), "{}", output.snapshot());
+        let output = person.hermetic.run(&mut person.forklift(&["status"]));
+        let words = format!("is not finished: {branch} may still be on origin");
+        assert!(output.stdout.contains(&words), "{}", output.stdout);
+        assert!(output.stdout.contains("published"), "{}", output.stdout);
+        assert_eq!(person.runs().len(), 2, "a second withdrawal was begun");
+    }
+    person.accept_pushes();
+    assert_eq!(withdraw(&person, &["--yes"]).status, Some(0));
+    assert!(person.published().is_empty());
+}
+
+#[test]
 fn without_a_terminal_the_flag_is_needed() {
     let Some((person, forge)) = published() else { return };
     let output = withdraw(&person, &[]);

@@ -72,7 +72,7 @@ pub use progress::{FetchCount, FetchProgress};
 pub use push::{BranchUpdate, DeleteOutcome, PushOutcome, PushSpec, push_problem};
 pub use raw_tree::RawTreeEntry;
 pub use refname::RefName;
-pub use remote::{PushUrls, RemoteRef};
+pub use remote::{PushUrls, RemoteHeads, RemoteRef};
 pub use replay::CommitParts;
 pub use rewrite::CommitChange;
 pub use scratch::{check_out, check_out_fork, init_source};

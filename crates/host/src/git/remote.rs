@@ -1,5 +1,6 @@
 //! Remotes of the user's repository: names, URLs and refs.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +18,14 @@ pub struct RemoteRef {
     pub name: String,
     /// Commit of the ref: for an annotated tag, the tagged commit.
     pub id: Sha,
+}
+
+/// The branches that a remote has now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteHeads {
+    /// The branch that its HEAD names, if that branch is there.
+    pub default: Option<BranchName>,
+    pub branches: BTreeMap<BranchName, Sha>,
 }
 
 /// URLs that git pushes to for a remote. Git pushes to each of them; questions go to the first.
@@ -160,6 +169,18 @@ impl UserRepo {
         Ok(parse_remote_head(&answer.stdout))
     }
 
+    /// Queries the remote for its branches and for the default one.
+    pub async fn remote_heads(
+        &self,
+        remote: &RemoteName,
+        timeout: Duration,
+    ) -> Result<RemoteHeads, GitError> {
+        let patterns = [remote.as_str(), "HEAD", "refs/heads/*"];
+        let argv = argv_with("ls-remote --symref --end-of-options", patterns);
+        let answer = self.git.query(GitCall::new(argv).within(timeout)).await?;
+        answer.parse(parse_heads, "it is not a list of refs")
+    }
+
     pub async fn config_get(&self, key: &str) -> Result<Option<String>, GitError> {
         read_setting(&self.git.call(argv_with("config -z --get", [key])).await?)
     }
@@ -237,6 +258,22 @@ fn read_head(answer: &GitOutput, remote: &RemoteName) -> Result<Option<BranchNam
     let Some(name) = answer.found()?.map(read_line).transpose()? else { return Ok(None) };
     let prefix = format!("refs/remotes/{remote}/");
     Ok(name.strip_prefix(&prefix).and_then(|branch| BranchName::parse(branch).ok()))
+}
+
+/// Parses lines of an id, a tab and a name, and the line of [`parse_remote_head`]. Other refs that the patterns match are left
+/// out.
+fn parse_heads(bytes: &[u8]) -> Option<RemoteHeads> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut branches = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with("ref: ")) {
+        let (id, name) = line.split_once('\t')?;
+        let branch = name.strip_prefix("refs/heads/").and_then(|it| BranchName::parse(it).ok());
+        if let Some(branch) = branch {
+            branches.insert(branch, Sha::parse(id).ok()?);
+        }
+    }
+    let default = parse_remote_head(bytes).filter(|branch| branches.contains_key(branch));
+    Some(RemoteHeads { default, branches })
 }
 
 /// Parses the line `ref: refs/heads/main`, tab, `HEAD`.
@@ -331,6 +368,19 @@ mod tests {
         assert_eq!(parse_remote_head(text).unwrap().as_str(), "trunk");
         assert_eq!(parse_remote_head(b"aaaa\tHEAD\n"), None);
         assert_eq!(parse_remote_head(b"ref: refs/heads/-x\tHEAD\n"), None);
+    }
+
+    #[test]
+    fn only_branches_that_are_there_are_heads_of_a_remote() {
+        let id = "1".repeat(40);
+        let text = format!(
+            "ref: refs/heads/gone\tHEAD\n{id}\tHEAD\n{id}\trefs/heads/a/b\n{id}\trefs/remotes/x/HEAD\n"
+        );
+        let heads = parse_heads(text.as_bytes()).expect("heads");
+        let names: Vec<&str> = heads.branches.keys().map(BranchName::as_str).collect();
+        assert_eq!((heads.default, names), (None, vec!["a/b"]));
+        assert_eq!(parse_heads(b""), Some(RemoteHeads::default()));
+        assert_eq!(parse_heads(b"not a list\n"), None);
     }
 
     #[test]

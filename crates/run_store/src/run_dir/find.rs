@@ -33,6 +33,18 @@ pub fn list(runs_root: &Path) -> Result<Vec<RunDir>, StoreError> {
     Ok(runs)
 }
 
+/// Returns whether a run began after another one, by their names.
+pub fn is_newer(run: &RunId, other: &RunId) -> bool {
+    age_key(run) < age_key(other)
+}
+
+/// Stamp and attempt of the newest run, whatever project it is of.
+pub(super) fn newest_age(runs_root: &Path) -> Result<Option<(String, u32)>, StoreError> {
+    let runs = list(runs_root)?;
+    let newest = runs.first().and_then(|run| split_name(run.id().as_str()));
+    Ok(newest.map(|(_, stamp, attempt)| (stamp.to_owned(), attempt)))
+}
+
 /// Finds the run with this name, or else the only one whose name, or the part of it after the project, has this prefix.
 pub fn find(runs_root: &Path, name_or_prefix: &str) -> Result<RunDir, StoreError> {
     let mut matching = list(runs_root)?;

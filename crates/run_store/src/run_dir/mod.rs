@@ -23,7 +23,7 @@ use crate::error::StoreError;
 use crate::metadata::{self, METADATA};
 use crate::operation_log::OPERATIONS;
 
-pub use find::{find, list};
+pub use find::{find, is_newer, list};
 
 /// The copy of the repository that the agent works in.
 pub const WORKSPACE: &str = "workspace";
@@ -50,6 +50,9 @@ pub struct RunDir {
 impl RunDir {
     /// Makes `<runs_root>/<project>_<YYYYMMDD_HHMMSS>`, in UTC, with `-2`, `-3` and so on when that
     /// name is taken. There is no check before the creation, so two starts in one second never get the same one.
+    ///
+    /// Names give the order of runs, so none is older than one that is there: after a clock that was ahead, the stamp stays where
+    /// it was and only the number grows.
     pub fn create(
         runs_root: &Path,
         project: &ProjectName,
@@ -60,8 +63,12 @@ impl RunDir {
             .mode(PRIVATE)
             .create(runs_root)
             .map_err(FileError::io("make the directory", runs_root))?;
-        let stamp = host::clock::stamp_utc(now);
-        for attempt in 1..=MAX_ATTEMPTS {
+        let mut stamp = host::clock::stamp_utc(now);
+        let mut first = 1;
+        if let Some((newest, attempt)) = find::newest_age(runs_root)?.filter(|it| it.0 > stamp) {
+            (stamp, first) = (newest, attempt.saturating_add(1));
+        }
+        for attempt in first..first.saturating_add(MAX_ATTEMPTS) {
             let id = RunId::new(project, &stamp, attempt)?;
             let path = runs_root.join(id.as_str());
             match DirBuilder::new().mode(PRIVATE).create(&path) {

@@ -65,6 +65,18 @@ fn starts_in_the_same_second_never_collide() {
 }
 
 #[test]
+fn a_run_after_a_clock_that_was_ahead_is_still_the_newest() {
+    let root = tempfile::tempdir().unwrap();
+    let before = create(root.path(), "app", NOON);
+    let ahead = create(root.path(), "app", "2027-01-15T12:00:00Z");
+    let after = create(root.path(), "app", "2025-01-15T13:00:00Z");
+    let other = create(root.path(), "another", "2025-01-15T14:00:00Z");
+    let expected = [&other, &after, &ahead, &before].map(|run| run.id().as_str());
+    assert_eq!(names(&list(root.path()).unwrap()), expected);
+    assert!(is_newer(after.id(), ahead.id()) && !is_newer(ahead.id(), after.id()));
+}
+
+#[test]
 fn a_taken_name_is_left_alone_whatever_it_is() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("app_20250115_120000"), "a file").unwrap();

@@ -75,7 +75,7 @@ async fn check_commit(seen: &Observation, commit: &Sha) -> Result<(), Failure> {
     if repo.is_ancestor(commit, &seen.pins.upstream).await.or_machine()? {
         return Ok(());
     }
-    for (_, tip) in repo.remote_branches(&seen.fork.remotes.upstream).await.or_machine()? {
+    for (_, tip) in seen.upstream_branches().await? {
         if repo.is_ancestor(commit, &tip).await.or_machine()? {
             return Ok(());
         }

@@ -53,13 +53,14 @@ pub(crate) async fn survey(
             target: Some(options.look.target.as_ref().unwrap_or(&tip)),
             forge: None,
             cache: &places.cache,
+            checkout: None,
         },
     )
     .await?;
     let rules = seen.fork_file.as_ref().map(|file| file.rules.security.clone()).unwrap_or_default();
     let sources = sources(&options, places, &rules)?;
     let mut loaded = LoadedAdvisories::read(ui, &sources, &places.cache, options.update).await?;
-    let upstream = upstream_tips(&seen, &remotes.upstream).await?;
+    let upstream = upstream_tips(&seen).await?;
     let past = ForkPast::open(&seen.repo, &remotes.origin, &places.cache).await?;
     let facts =
         ForkFacts::observe(ui, past.sealed.clone(), seen.pins.base.clone(), upstream).await?;
@@ -123,9 +124,9 @@ fn sources(
     Ok(found)
 }
 
-/// Tips of upstream's branches as they were fetched, the target first.
-async fn upstream_tips(seen: &Observation, upstream: &RemoteName) -> Result<Vec<Sha>, Failure> {
-    let branches = seen.repo.remote_branches(upstream).await.or_machine()?;
+/// Tips of the branches that upstream has, the target first.
+async fn upstream_tips(seen: &Observation) -> Result<Vec<Sha>, Failure> {
+    let branches = seen.upstream_branches().await?;
     let mut tips = vec![seen.pins.upstream.clone()];
     for (_, tip) in branches.into_iter().take(MOST_BRANCHES) {
         if !tips.contains(&tip) {
