@@ -36,7 +36,7 @@ pub(crate) struct CheckArgs {
     ///
     /// Commits before the first conflict are merged in memory, up to one and up to another, and each result is checked in a box.
     /// A result is kept by the tree that was checked. Before a commit is named, the check runs again on the fork itself, on
-    /// all commits, and twice on both sides of the break; a check that ends otherwise then is flaky, and names no commit.
+    /// all commits, and three times on both sides of the break; a check that ends otherwise then is flaky, and names no commit.
     #[arg(long, value_name = "COMMAND", num_args = 0..=1, require_equals = true)]
     check: Option<Option<String>>,
     /// See the check fail on a break that is seeded into the sources, before its success counts

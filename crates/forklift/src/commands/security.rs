@@ -216,8 +216,8 @@ fn show(ui: &Ui, report: &Report, all: bool) {
         true => ui.result("advisories", "none: name a source with --advisories"),
         false => ui.result("advisories", &read_words(&report.databases)),
     }
-    let counts = [State::Missing, State::Unclear, State::Present, State::NotAffected]
-        .map(|state| format!("{} {}", report.count(state), state.word()));
+    let counts = report.state_counts().into_iter();
+    let counts: Vec<String> = counts.map(|(words, count)| format!("{count} {words}")).collect();
     ui.result("fixes", &counts.join(", "));
     let shown = report.findings.iter().filter(|it| all || it.is_listed());
     let rows: Vec<Vec<String>> = shown.map(row).collect();
@@ -240,7 +240,10 @@ fn show(ui: &Ui, report: &Report, all: bool) {
 
 fn row(finding: &FixFinding) -> Vec<String> {
     let fix = match finding.fixes.as_slice() {
-        [] => finding.fixed_in.first().map_or_else(|| "-".to_owned(), |name| format!("in {name}")),
+        [] => match finding.fixed_in.as_slice() {
+            [] => "-".to_owned(),
+            names => format!("in {}", names.join(" and ")),
+        },
         [one] => one.commit.short().to_owned(),
         [first, rest @ ..] => format!("{} +{}", first.commit.short(), rest.len()),
     };

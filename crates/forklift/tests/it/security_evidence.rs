@@ -131,6 +131,13 @@ fn a_hole_that_came_back_without_a_fix_is_not_closed_by_the_first_one() {
         lane.advise("ADV-2024-1.json", &advisory);
         check_open(&lane, &["missing", "unclear"]);
     }
+    // The same commit may end the hole and begin another one.
+    let last = fork.upstream_commit(FILE, FIXED, "parse: check the length again");
+    advisory["affected"][0]["ranges"][0]["events"] = json!([
+        {"introduced": "0"}, {"fixed": again}, {"introduced": again}, {"fixed": last},
+    ]);
+    lane.advise("ADV-2024-1.json", &advisory);
+    check_open(&lane, &["missing"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn the_commit_that_breaks_the_check_is_named_with_its_message_and_patch() {
         text.snapshot()
     );
     // What is known leads the search; the commit is named only after all commits, the fork and both sides were red and green again.
-    assert!(text.stdout.contains("found with 6 checks"), "{}", text.snapshot());
+    assert!(text.stdout.contains("found with 8 checks"), "{}", text.snapshot());
     assert_eq!(person.runs().len(), 0);
 }
 
@@ -138,11 +138,7 @@ fn an_earlier_break_that_upstream_mended_is_not_denied() {
     };
     let output = first(&person, &["--check"]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(
-        output.stderr.contains("an earlier commit may break the check too"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stdout.contains("one before it may break the check too"), "{}", output.stdout);
 }
 
 #[test]
@@ -258,9 +254,9 @@ fn search_planted(language: Language, position: usize) -> Result<String, String>
     assert_eq!(output.status, Some(0), "{language:?} {position}: {}", output.snapshot());
     let value = found(&output);
     assert_eq!(value["commit"], planted, "{language:?} {position}: {value}");
-    // All commits, the fork itself, and twice both sides of the break, are checked once more before the commit is named.
+    // All commits, the fork itself, and both sides of the break three times, are checked once more before the commit is named.
     let checks = 1 + value["checks"].as_u64().expect("a number");
-    assert!(checks <= 16, "{language:?} {position}: {checks} checks");
+    assert!(checks <= 18, "{language:?} {position}: {checks} checks");
     let seconds = began.elapsed().as_secs_f64();
     Ok(format!(
         "{language:?}, commit {position} of 300: named with {checks} checks in {seconds:.1} s"
@@ -269,7 +265,7 @@ fn search_planted(language: Language, position: usize) -> Result<String, String>
 
 /// `make bench-train` searches 30 made forks.
 #[test]
-fn a_break_planted_in_one_of_300_commits_is_named_with_at_most_ten_checks_and_six_repeats() {
+fn a_break_planted_in_one_of_300_commits_is_named_with_at_most_ten_checks_and_eight_repeats() {
     let forks: usize =
         host::env::var("TRAIN_FORKS").map_or(3, |text| text.parse().expect("a number"));
     let languages: Vec<Language> = match forks {

@@ -10,7 +10,7 @@ use super::facts::{CommitPlace, ForkFacts};
 use super::judge::join_fixes;
 use super::source::{FoundAdvisory, LoadedAdvisories};
 use crate::exit::{Failure, OrExit};
-use crate::rules::security::advisory::AdvisoryId;
+use crate::rules::security::advisory::{Advisory, AdvisoryId};
 use crate::rules::security::candidate::{FixCandidate, NamedCommits};
 use crate::rules::security::finding::{FindingSource, FixCommit, FixFinding};
 use crate::rules::security::message::{
@@ -139,9 +139,9 @@ impl FixScan<'_> {
     ) -> Result<Vec<(FoundAdvisory, FixCandidate)>, Failure> {
         loaded.keep_newest();
         let all = || loaded.advisories.iter().map(|found| &found.advisory);
-        let pairs: BTreeSet<(Sha, Sha)> = all().flat_map(|advisory| advisory.pairs()).collect();
-        let begins = all().flat_map(|advisory| advisory.begin_commits());
-        let named = all().flat_map(|advisory| advisory.fix_commits()).chain(begins).collect();
+        let pairs: BTreeSet<(Sha, Sha)> = all().flat_map(Advisory::pairs).collect();
+        let begins = all().flat_map(Advisory::begin_commits);
+        let named = all().flat_map(Advisory::fix_commits).chain(begins).collect();
         let places = self.facts.places(&named).await?;
         let known: BTreeSet<Sha> = places
             .into_iter()

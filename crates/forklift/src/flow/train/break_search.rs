@@ -81,8 +81,9 @@ pub(crate) struct BreakReport {
     pub(crate) output: String,
 }
 
-/// Times that each side of a break is checked once more before a commit is named.
-const REPEATS: usize = 2;
+/// Times that each side of a break is checked once more before a commit is named. A check that fails in half of its runs then
+/// blames a commit in one search of 256.
+const REPEATS: usize = 3;
 
 impl BreakSearch<'_> {
     pub(crate) async fn run(&self) -> Result<BreakFound, Failure> {
@@ -264,12 +265,17 @@ impl BreakReport {
         ui.result("breaks", &format!("{} ({author})", commit.words()));
         ui.result(
             "place",
-            &format!("{} of {of}, found with {}", self.position, counted(*checks, "check")),
+            &format!(
+                "{} of {of}, found with {}; both sides of it ended alike in {REPEATS} more runs each",
+                self.position,
+                counted(*checks, "check")
+            ),
         );
         ui.result("check", how);
         if !self.is_first {
-            ui.note(
-                "found by bisection: an earlier commit may break the check too if upstream mended it since",
+            ui.result(
+                "earlier",
+                "not all were checked: one before it may break the check too, if upstream mended it since",
             );
         }
         if !ui.is_json() {

@@ -140,7 +140,10 @@ impl Advisory {
         several.flat_map(|range| {
             let begins = range.introduced.iter().flatten().filter_map(Point::commit);
             let fixes = || range.fixed.iter().filter_map(Point::commit);
-            begins.flat_map(move |begin| fixes().map(|fix| (begin.clone(), fix.clone())))
+            let pairs = begins.flat_map(move |begin| fixes().map(move |fix| (begin, fix)));
+            // One commit may end a hole and begin it again in another way.
+            let pairs = pairs.filter(|(begin, fix)| begin != fix);
+            pairs.map(|(begin, fix)| (begin.clone(), fix.clone()))
         })
     }
 

@@ -203,6 +203,24 @@ impl Report {
         self.databases.iter().any(|database| database.matching > 0)
     }
 
+    /// Numbers of findings by their state in words; what is only likely counts apart, where there is any.
+    pub(crate) fn state_counts(&self) -> Vec<(String, usize)> {
+        let states = [State::Missing, State::Unclear, State::Present, State::NotAffected];
+        let count = |words: &str| {
+            self.findings.iter().filter(|finding| finding.state_words() == words).count()
+        };
+        let counts = states.iter().flat_map(|state| {
+            let likely = format!("likely {}", state.word());
+            [(likely, true), (state.word().to_owned(), false)]
+        });
+        let counts = counts.map(|(words, is_likely)| {
+            let count = count(&words);
+            (words, count, is_likely)
+        });
+        let shown = counts.filter(|(_, count, is_likely)| *count > 0 || !is_likely);
+        shown.map(|(words, count, _)| (words, count)).collect()
+    }
+
     pub(crate) fn count(&self, state: State) -> usize {
         self.findings.iter().filter(|finding| finding.state == state).count()
     }
@@ -314,5 +332,11 @@ pub(super) mod tests {
             assert!(likely.is_listed() && !certain.is_listed());
         }
         assert_eq!(finding("A-1", State::Missing, Severity::Low).state_words(), "missing");
+        let counts = report(vec![finding("A-1", State::Present, Severity::Low)]).state_counts();
+        let counts: Vec<String> =
+            counts.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
+        let expected =
+            ["0 missing", "0 unclear", "1 likely present", "0 present", "0 not affected"];
+        assert_eq!(counts, expected);
     }
 }

@@ -295,7 +295,9 @@ pub(crate) fn judge_commit(facts: &FixFacts) -> Presence {
     }
     if is_missing {
         let why = match (&facts.reverted_by, &facts.said_by) {
-            (Some(revert), _) => format!("the fork's {} reverts it; {words}", revert.short()),
+            (Some(revert), _) => {
+                format!("{} in the fork's history reverts it; {words}", revert.short())
+            }
             (None, Some(said)) => {
                 format!("the fork's {} says that it brings it, but {words}", said.short())
             }
