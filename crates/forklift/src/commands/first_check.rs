@@ -1,4 +1,4 @@
-//! `forklift first --check`: finds the first commit of upstream that breaks the fork's check.
+//! `forklift first --check`: finds a commit of upstream that breaks the fork's check.
 
 use clap::Args;
 use host::lock::FileLock;
@@ -16,7 +16,9 @@ use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::fork_lock::acquire_fork_lock;
 use crate::flow::observe::fork_key;
 use crate::flow::preview::Preview;
-use crate::flow::train::break_search::{BreakFound, BreakSearch, GREEN_AGAIN, merge_in_memory};
+use crate::flow::train::break_search::{
+    BreakFound, BreakSearch, GREEN_AGAIN, flaky_words, merge_in_memory,
+};
 use crate::flow::train::check_bench::{BenchOptions, CheckBench, words};
 use crate::flow::train::prove::prove_check;
 use crate::rules::fork_file::{ForkRules, TimedCommand};
@@ -30,10 +32,11 @@ const CHECK_SECS: u64 = 600;
 /// Options of the search by the check.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Find the first commit that breaks the fork's check instead, also where nothing conflicts [default: the check of FORK.md]
+    /// Find a commit that breaks the fork's check instead, also where nothing conflicts [default: the check of FORK.md]
     ///
     /// Commits before the first conflict are merged in memory, up to one and up to another, and each result is checked in a box.
-    /// A result is kept by the tree that was checked, so that no tree is checked twice.
+    /// A result is kept by the tree that was checked. Before a commit is named, the check runs again on the fork itself, on
+    /// all commits, and three times on both sides of the break; a check that ends otherwise then is flaky, and names no commit.
     #[arg(long, value_name = "COMMAND", num_args = 0..=1, require_equals = true)]
     check: Option<Option<String>>,
     /// See the check fail on a break that is seeded into the sources, before its success counts
@@ -156,10 +159,12 @@ impl CheckSearch<'_> {
             let fields =
                 json!({"commit": null, "of": line.len(), "checks": bench.ran(), "check": how});
             ui.event("break", &fields);
-            ui.result(
-                "breaks",
-                &format!("nothing: the check {how} with {}", counted(line.len(), "commit")),
-            );
+            let when = match bench.ran() {
+                0 => ", when it ran before",
+                _ => "",
+            };
+            let count = counted(line.len(), "commit");
+            ui.result("breaks", &format!("nothing: the check {how} with {count}{when}"));
             return Ok(ForkliftExit::Success);
         }
         let base = &preview.seen.pins.base;
@@ -180,6 +185,9 @@ impl CheckSearch<'_> {
             BreakFound::GreenAgain { how } => {
                 let text = format!("the check {how} when it ran again: {GREEN_AGAIN}");
                 return Err(Failure::new(ForkliftExit::NotIntegrated, text));
+            }
+            BreakFound::Flaky { what } => {
+                return Err(Failure::new(ForkliftExit::NotIntegrated, flaky_words(&what)));
             }
         }
         Ok(ForkliftExit::Success)

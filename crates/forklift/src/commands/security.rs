@@ -18,10 +18,12 @@ use crate::flow::observe::{find_repo, fork_directory};
 use crate::flow::security::source::read_words;
 use crate::flow::security::survey::{SurveyOptions, survey};
 use crate::rules::security::advisory::AdvisoryId;
-use crate::rules::security::finding::{APPLIES_CLEANLY, FindingSource, FixFinding, Report};
+use crate::rules::security::finding::{
+    APPLIES_ALONE, APPLIES_CLEANLY, FindingSource, FixFinding, Report,
+};
 use crate::rules::security::fix::FixRequest;
 use crate::rules::security::openvex::render_openvex;
-use crate::rules::security::presence::State;
+use crate::rules::security::presence::{Applies, State};
 use crate::rules::security::sarif::render_sarif;
 use crate::rules::security::severity::Severity;
 use crate::rules::words::counted;
@@ -33,8 +35,10 @@ use crate::rules::words::counted;
 /// the fork's history has the commit, whether a commit of the fork makes the same change, and how many of its lines the
 /// fork's files have. `applies` says whether it could be picked alone, which is tried in memory. Nothing is changed.
 ///
-/// The status is 10 if a fix is missing, and 0 if none is, so that a timer can act on it. What is unclear does not change the
-/// status.
+/// Words about what the lines of files show begin with "likely", because lines may be switched off; they stay in the list.
+///
+/// The status is 10 if a fix is missing, 2 if an advisory could not be read, and 0 otherwise, so that a timer can act on it.
+/// What is unclear or likely does not change the status.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct SecurityArgs {
@@ -47,10 +51,11 @@ pub(crate) struct SecurityArgs {
     /// Format of the output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// List what is present or does not affect the fork too
+    /// List what is certainly present or does not affect the fork too
     #[arg(long)]
     all: bool,
-    /// Leave out what is less severe, also from the status; an unknown severity counts as medium
+    /// Leave out what is less severe, also from the status; what has no severity that is understood, as a CVSS vector of
+    /// another version than 3, stays
     #[arg(long, value_name = "SEVERITY", value_enum)]
     min_severity: Option<LeastSeverity>,
 }
@@ -120,8 +125,8 @@ impl LeastSeverity {
             Self::High => Severity::High,
             Self::Critical => Severity::Critical,
         };
-        let severity = if severity == Severity::Unknown { Severity::Medium } else { severity };
-        severity <= least
+        // What is not rated may be the worst.
+        severity == Severity::Unknown || severity <= least
     }
 }
 
@@ -159,7 +164,12 @@ fn cmd_list(ui: &Ui, args: &SecurityArgs, directory: Option<&Path>) -> Outcome {
     }
     let is_named = !args.sources.advisories.is_empty();
     warn_without_advisories(ui, &report, is_named);
+    let problems = report.problems();
+    for problem in &problems {
+        ui.warn(problem);
+    }
     Ok(match report.count(State::Missing) {
+        0 if !problems.is_empty() => ForkliftExit::Usage,
         0 if is_named && !report.has_matches() => ForkliftExit::Usage,
         0 => ForkliftExit::Success,
         _ => ForkliftExit::FixesMissing,
@@ -207,21 +217,10 @@ fn show(ui: &Ui, report: &Report, all: bool) {
         true => ui.result("advisories", "none: name a source with --advisories"),
         false => ui.result("advisories", &read_words(&report.databases)),
     }
-    for database in report.databases.iter().filter(|database| database.unreadable > 0) {
-        let first = database.first_unreadable.as_deref().unwrap_or_default();
-        ui.warn(&format!(
-            "{} of {} could not be read, such as {first}",
-            counted(database.unreadable, "file"),
-            database.source
-        ));
-    }
-    let counts = [State::Missing, State::Unclear, State::Present, State::NotAffected]
-        .map(|state| format!("{} {}", report.count(state), state.word()));
+    let counts = report.state_counts().into_iter();
+    let counts: Vec<String> = counts.map(|(words, count)| format!("{count} {words}")).collect();
     ui.result("fixes", &counts.join(", "));
-    let shown = report
-        .findings
-        .iter()
-        .filter(|it| all || matches!(it.state, State::Missing | State::Unclear));
+    let shown = report.findings.iter().filter(|it| all || it.is_listed());
     let rows: Vec<Vec<String>> = shown.map(row).collect();
     if !rows.is_empty() {
         ui.line("");
@@ -235,18 +234,22 @@ fn show(ui: &Ui, report: &Report, all: bool) {
     let next = clean.or_else(|| missing().next());
     if let Some(next) = next {
         ui.line("");
-        ui.result("next", &format!("forklift security land {}", next.id));
+        let which = if next.applies_words() == APPLIES_ALONE { " --commit COMMIT" } else { "" };
+        ui.result("next", &format!("forklift security land {}{which}", next.id));
     }
 }
 
 fn row(finding: &FixFinding) -> Vec<String> {
     let fix = match finding.fixes.as_slice() {
-        [] => finding.fixed_in.first().map_or_else(|| "-".to_owned(), |name| format!("in {name}")),
+        [] => match finding.fixed_in.as_slice() {
+            [] => "-".to_owned(),
+            names => format!("in {}", names.join(" and ")),
+        },
         [one] => one.commit.short().to_owned(),
         [first, rest @ ..] => format!("{} +{}", first.commit.short(), rest.len()),
     };
     vec![
-        finding.state.word().to_owned(),
+        finding.state_words(),
         finding.id.to_string(),
         finding.severity.to_string(),
         finding.applies_words(),
@@ -296,6 +299,31 @@ async fn named_request(repo: &UserRepo, args: &LandArgs) -> Result<FixRequest, F
     })
 }
 
+/// Refuses a fix whose commits cannot be landed together, or of which nothing applies.
+fn refuse_unfit(finding: &FixFinding) -> Result<(), Failure> {
+    let open = || finding.fixes.iter().filter(|fix| fix.state == State::Missing);
+    if open().any(|fix| fix.applies == Some(Applies::Excludes)) {
+        let ways: Vec<String> = open()
+            .map(|fix| {
+                let (id, commit) = (&finding.id, fix.commit.short());
+                format!("forklift security land {id} --commit {commit} ({})", fix.subject)
+            })
+            .collect();
+        let text = format!(
+            "the {} of the fix of {} exclude each other, such as those of several branches",
+            counted(finding.fixes.len(), "commit"),
+            finding.id
+        );
+        return Err(Failure::usage(text).with_remedy(format!("land one: {}", ways.join(", or "))));
+    }
+    if open().all(|fix| fix.applies == Some(Applies::Nothing)) {
+        let text = format!("the fix of {} applies nowhere: {}", finding.id, finding.why);
+        let remedy = "its code stands in other files than upstream's: change them by hand";
+        return Err(Failure::usage(text).with_remedy(remedy));
+    }
+    Ok(())
+}
+
 /// The request for a finding; `None` if the fork needs nothing.
 fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixRequest>, Failure> {
     let Some(finding) = report.findings.iter().find(|it| it.is_called(id.as_str())) else {
@@ -304,7 +332,7 @@ fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixReq
         ));
     };
     match finding.state {
-        State::Missing => {}
+        State::Missing => refuse_unfit(finding)?,
         State::Present | State::NotAffected => {
             ui.event(
                 "land",
@@ -315,7 +343,7 @@ fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixReq
                 &format!(
                     "nothing to do: {} is {}: {}",
                     finding.id,
-                    finding.state.word(),
+                    finding.state_words(),
                     finding.why
                 ),
             );
@@ -324,11 +352,9 @@ fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixReq
         State::Unclear => {
             let text =
                 format!("it is unclear whether the fork needs {}: {}", finding.id, finding.why);
-            let commits: Vec<String> = finding
-                .fixes
-                .iter()
-                .map(|fix| format!("--commit {}", fix.commit.short()))
-                .collect();
+            let fixes = finding.fixes.iter();
+            let commits: Vec<String> =
+                fixes.map(|fix| format!("--commit {}", fix.commit.short())).collect();
             let remedy = format!(
                 "look at it, and land it by its commit: forklift security land {} {}",
                 finding.id,

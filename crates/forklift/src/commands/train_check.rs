@@ -17,7 +17,7 @@ use crate::flow::observe::fork_key;
 use crate::flow::publish_run::{Acceptance, create_publish_run};
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
-use crate::flow::train::break_search::{BreakFound, BreakSearch, GREEN_AGAIN};
+use crate::flow::train::break_search::{BreakFound, BreakSearch, GREEN_AGAIN, flaky_words};
 use crate::flow::train::check_bench::{BenchOptions, CheckBench};
 use crate::flow::train::prove::prove_check;
 use crate::flow::train::store::{FoundBreak, runs_of_train};
@@ -104,6 +104,11 @@ impl TrainRun<'_> {
                 self.ui.event("break", &json!({"commit": null, "again": how}));
                 self.ui.result("breaks", GREEN_AGAIN);
                 self.ui.note(&format!("the check of {} {how} when it ran again", dir.id()));
+                return Ok(false);
+            }
+            BreakFound::Flaky { what } => {
+                self.ui.event("break", &json!({"commit": null, "flaky": what}));
+                self.ui.result("breaks", &flaky_words(&what));
                 return Ok(false);
             }
             BreakFound::RedBefore { how } => {

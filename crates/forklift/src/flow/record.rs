@@ -327,12 +327,12 @@ impl ForkRecord {
 
     /// Reasons why upstream counts as dropped, unless the user accepts it.
     pub(crate) fn upstream_dropped(&self) -> Vec<String> {
-        match &self.account {
-            Some(account) if !self.settings.accept_dropped => {
-                judge_account(account).upstream_dropped
-            }
-            Some(_) | None => Vec::new(),
+        if self.settings.accept_dropped {
+            return Vec::new();
         }
+        let account = self.account.as_ref().map(judge_account).unwrap_or_default();
+        let fix = self.fix.as_ref().and_then(FixRecord::dropped);
+        fix.into_iter().chain(account.upstream_dropped).collect()
     }
 }
 

@@ -311,10 +311,12 @@ impl Product for ForkRun<'_> {
         record.tests = Some(tests);
         self.run.record.message_points = self.read_messages(repo, tip).await?;
         self.run.record.upstream_actions = self.read_upstream_messages(repo).await?;
+        self.inspect_fix(repo, tip).await?;
         self.compare_with_resolver(repo, tip).await
     }
 
     async fn judge(&mut self) -> Result<Verdict, Failure> {
+        self.note_fix_maker();
         let record = &self.run.record;
         let ended = match record.merged_alone {
             true => Ended::Exited { code: 0 },

@@ -110,7 +110,7 @@ pub(crate) fn verdict_words(
                 0 => "the fork's work is kept".to_owned(),
                 count => format!("{} to look at first", counted(count, "point")),
             };
-            format!("verified: the fix of {} is in; {points}", fix.request.id)
+            format!("{}; {points}", fix.verdict())
         }
         _ => verdict.message_with(points.len(), meta.left_out_by_rule()),
     }

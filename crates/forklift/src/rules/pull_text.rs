@@ -138,13 +138,14 @@ fn fix_text(fix: &FixRecord, branch: &str, by: &str) -> String {
     let commits: Vec<String> = commits.collect();
     format!(
         "Lands one security fix of upstream in {branch}, and nothing else of upstream.\n\n\
-         - fix: {}\n- severity: {}\n- known from: {}\n- commits of upstream: {}\n- on top of: `{fork_tip}`\n\n\
+         - fix: {}\n- severity: {}\n- known from: {}\n- commits of upstream: {}\n- on top of: `{fork_tip}`\n- result: {}\n\n\
          Made by {by}; judged by the host against the commits it pinned before the run. Upstream's state before the fix \
          stands for the common ancestor, so the accounts below are about the fix alone.\n",
         names.join(", "),
         request.severity,
         inert_prose(&cut(&request.source)),
         commits.join(", "),
+        fix.verdict(),
     )
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::conflict_row::{ConflictRow, Decider, conflict_rows};
 use super::judge::Verdict;
 use super::ran_tests::RanTests;
+use super::security::fix::FixRecord;
 use super::upstream_action::UpstreamActions;
 use crate::flow::record::ForkRunRecord;
 
@@ -29,6 +30,9 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     let mut points = Points::default();
     if record.evidence.is_none() {
         return points.found;
+    }
+    if let Some(what) = record.fix.as_ref().and_then(FixRecord::look) {
+        points.add(None, what);
     }
     if let Some(what) = record.evidence.as_ref().and_then(acting_files) {
         points.add(None, what);

@@ -41,6 +41,7 @@ mod resume;
 mod rules;
 mod secrets;
 mod security;
+mod security_evidence;
 mod security_land;
 mod sensitive;
 mod shell;

@@ -74,12 +74,12 @@ impl Lane {
     }
 
     /// The findings as a script gets them, present ones included.
-    fn findings(&self) -> Vec<Value> {
+    pub(crate) fn findings(&self) -> Vec<Value> {
         findings(&self.list(&["--json"]))
     }
 
     #[track_caller]
-    fn check_only(&self, state: &str, sureness: &str) {
+    pub(crate) fn check_only(&self, state: &str, sureness: &str) {
         let found = self.findings();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(
@@ -90,7 +90,7 @@ impl Lane {
     }
 }
 
-fn findings(output: &Output) -> Vec<Value> {
+pub(crate) fn findings(output: &Output) -> Vec<Value> {
     let line = output.stdout.lines().find(|line| line.contains("\"event\":\"security\""));
     let event: Value =
         serde_json::from_str(line.unwrap_or_else(|| panic!("{}", output.snapshot())))
@@ -144,9 +144,11 @@ fn the_same_change_under_another_id_is_present() {
     let checkout = &lane.person.fork.checkout;
     checkout.git(&["fetch", "-q", "upstream"]);
     checkout.git(&["cherry-pick", &lane.fix]);
+    checkout.git(&["push", "-q", "origin", "HEAD:main"]);
+    lane.check_only("present", "certain");
     checkout.write(FILE, FIXED.replace("return length", "return length + 0"));
     lane.person.fork.fork_commit("change it afterwards");
-    lane.check_only("present", "certain");
+    lane.check_only("present", "likely");
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn a_fix_that_upstream_itself_wrote_anew_is_present() {
     checkout.git(&["fetch", "-q", "upstream"]);
     checkout.git(&["merge", "-q", "--no-edit", "upstream/main"]);
     checkout.git(&["push", "-q", "origin", "HEAD:main"]);
-    lane.check_only("present", "certain");
+    lane.check_only("present", "likely");
 }
 
 #[test]
@@ -264,21 +266,6 @@ fn sources_that_say_nothing_about_upstream_are_no_good_news() {
     let output = lane.person.hermetic.run(&mut command);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
     assert!(output.stderr.contains("no source of advisories is set"), "{}", output.stderr);
-}
-
-#[test]
-fn a_fork_without_the_code_or_from_before_the_hole_is_not_affected() {
-    let Some(lane) = Lane::new(|fork| {
-        fork.checkout.git(&["rm", "-q", FILE]);
-        fork.fork_commit("no parser here");
-    }) else {
-        return;
-    };
-    lane.check_only("not-affected", "likely");
-    let Some(lane) = Lane::new(|_| {}) else { return };
-    let later = lane.person.fork.upstream.git(&["rev-parse", "main~2"]);
-    lane.advise("ADV-2024-1.json", &lane.advisory("ADV-2024-1", later.trim(), &lane.fix));
-    lane.check_only("not-affected", "likely");
 }
 
 #[test]
@@ -409,7 +396,7 @@ fn hostile_files_are_counted_and_the_others_are_read() {
         |name: &str, text: &str| std::fs::write(lane.advisories.join(name), text).expect("written");
     write("path.json", r#"{"id": "../../../etc/passwd"}"#);
     write("deep.json", &format!("{{\"id\": {}", "[".repeat(200_000)));
-    write("large.json", &format!("{{\"id\": \"X-1\", \"details\": \"{}\"}}", "x".repeat(3 << 20)));
+    write("large.json", &format!("{{\"id\": \"X-1\", \"details\": \"{}\"}}", "x".repeat(17 << 20)));
     write("bytes.yaml", "\u{0}\u{1}");
     write(
         "escape.json",

@@ -49,7 +49,11 @@ fn a_fix_that_applies_is_one_verified_commit_on_a_branch() {
     let Some(lane) = Lane::new(|_| {}) else { return };
     let output = land(&lane, &[]);
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stdout.contains("verified: the fix of ADV-2024-1 is in"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("verified: git applied the fix of ADV-2024-1 unchanged"),
+        "{}",
+        output.stdout
+    );
     let branch = check_published(&lane, FIXED);
     let origin = &lane.person.fork.origin;
     let author =
@@ -116,6 +120,7 @@ fn an_agent_resolves_what_conflicts_and_the_result_is_one_commit_too() {
         &["--trust", "1", "--commit", &lane.fix],
     ));
     assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("adapted: the agent"), "{}", output.stdout);
     check_published(&lane, &resolved);
     let log = lane.person.about(&lane.person.only_run(), &["show"]).stdout;
     assert!(log.contains("ADV-2024-1"), "{log}");
@@ -132,6 +137,59 @@ fn a_result_that_drops_the_fix_is_refused() {
     ));
     assert_eq!(output.status, Some(3), "{}", output.snapshot());
     assert!(lane.person.published().is_empty());
+}
+
+/// Lands the conflicting fix with these files as the agent's result.
+fn adapt(lane: &Lane, text: &str, flags: &[&str]) -> Output {
+    let script = format!(
+        "[[step]]\nrun = '''git merge --no-edit upstream/main || true\ncat > {FILE} <<'END'\n{text}END\ngit add -A && git commit --no-edit'''\n"
+    );
+    let flags = [&["--trust", "1", "--again", "--no-push", "--commit", &lane.fix], flags].concat();
+    lane.person.hermetic.run(&mut command(lane, &script, &flags))
+}
+
+/// The host cannot know that code works.
+#[test]
+fn an_adapted_fix_is_for_a_person_and_is_never_said_to_be_in() {
+    let Some(lane) = conflicting() else { return };
+    let fixed = FIXED.replace("copy(buffer, text, length);", "copy(ours, text, length);");
+    for text in [
+        fixed
+            .replace("    if (length", "#if 0\n    if (length")
+            .replace("    copy(", "#endif\n    copy("),
+        fixed.replace("    if (length", "    return length;\n    if (length"),
+        fixed,
+    ] {
+        let output = adapt(&lane, &text, &[]);
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+        assert!(output.stdout.contains("adapted: the agent"), "{}", output.stdout);
+        assert!(output.stdout.contains("a person has to judge"), "{}", output.stdout);
+        assert!(output.stdout.contains("still closes the hole is not known"), "{}", output.stdout);
+        assert!(output.stdout.contains("2 of its 2 new lines are there"), "{}", output.stdout);
+        for word in ["verified", "is in;"] {
+            assert!(!output.stdout.contains(word), "{word}: {}", output.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_result_that_lacks_most_of_the_fix_is_refused_unless_a_person_accepts_it() {
+    let Some(lane) = conflicting() else { return };
+    let open = OPEN.replace("copy(buffer, text, length);", "copy(ours, text, length);");
+    let comment = open.replace("return length", "/* the caller checks */ return length");
+    let inverted = FIXED
+        .replace("length > BUFFER_SIZE", "length < BUFFER_SIZE")
+        .replace("ERROR_TOO_LONG", "length")
+        .replace("copy(buffer, text, length);", "copy(ours, text, length);");
+    for text in [&comment, &inverted] {
+        let output = adapt(&lane, text, &[]);
+        assert_eq!(output.status, Some(3), "{}", output.snapshot());
+        assert!(output.stdout.contains("most of the fix of ADV-2024-1"), "{}", output.stdout);
+        assert!(output.stdout.contains("--accept-dropped"), "{}", output.stdout);
+    }
+    let output = adapt(&lane, &comment, &["--accept-dropped"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("adapted: the agent"), "{}", output.stdout);
 }
 
 #[test]

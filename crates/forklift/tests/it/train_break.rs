@@ -65,8 +65,80 @@ fn the_commit_that_breaks_the_check_is_named_with_its_message_and_patch() {
         "{}",
         text.snapshot()
     );
-    assert!(!text.stderr.contains("> check 1"), "a tree was checked twice: {}", text.stderr);
+    // What is known leads the search; the commit is named only after all commits, the fork and both sides were red and green again.
+    assert!(text.stdout.contains("found with 8 checks"), "{}", text.snapshot());
     assert_eq!(person.runs().len(), 0);
+}
+
+/// Changes what is stored about the check of a tree to the opposite.
+fn flip_stored(person: &Person, wants: impl Fn(&str) -> bool) -> usize {
+    let checks = person.hermetic.home().join(".local/state/forklift/checks");
+    let forks = std::fs::read_dir(checks).expect("the results");
+    let files =
+        forks.flat_map(|fork| std::fs::read_dir(fork.expect("a folder").path()).expect("files"));
+    let mut flipped = 0;
+    for file in files.map(|file| file.expect("a file").path()) {
+        let text = std::fs::read_to_string(&file).expect("a result");
+        let mut value: Value = serde_json::from_str(&text).expect("JSON");
+        if !wants(value["tree"].as_str().expect("a tree")) {
+            continue;
+        }
+        let code = &mut value["summary"]["ended"]["code"];
+        *code = if *code == 0 { 1.into() } else { 0.into() };
+        std::fs::write(&file, value.to_string()).expect("written");
+        flipped += 1;
+    }
+    flipped
+}
+
+#[test]
+fn a_check_that_was_red_once_is_run_again_before_a_commit_is_blamed() {
+    let Some(person) = nine("true") else { return };
+    assert_eq!(first(&person, &["--check"]).status, Some(0));
+    assert_eq!(flip_stored(&person, |_| true), 1);
+    let output = first(&person, &["--check"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(output.stderr.contains("red once, green again"), "{}", output.stderr);
+    assert!(!output.stdout.contains("number "), "a commit was named: {}", output.stdout);
+    let output = first(&person, &["--check"]);
+    assert_eq!(output.status, Some(0), "what was red by chance is still believed");
+    assert!(output.stdout.contains("nothing: the check passed"), "{}", output.stdout);
+}
+
+#[test]
+fn a_check_that_ends_in_two_ways_on_the_same_files_is_flaky_and_blames_no_commit() {
+    let Some(person) = nine(CHECK) else { return };
+    let output = first(&person, &["--check", "--json"]);
+    assert_eq!((output.status, &found(&output)["first"]), (Some(0), &false.into()));
+    let checkout = &person.fork.checkout;
+    let end = checkout.git(&["merge-tree", "--write-tree", "main", "upstream/main"]);
+    let base = checkout.git(&["rev-parse", "main^{tree}"]);
+    let (end, base) = (end.trim(), base.trim());
+    assert!(flip_stored(&person, |tree| tree != end && tree != base) >= 2);
+    let output = first(&person, &["--check"]);
+    assert_eq!(output.status, Some(3), "{}", output.snapshot());
+    assert!(output.stderr.contains("flaky, and no commit is named"), "{}", output.stderr);
+    let output = first(&person, &["--check", "--json"]);
+    assert_eq!(found(&output)["commit"], person.fork.upstream.sha("main~4"));
+}
+
+#[test]
+fn an_earlier_break_that_upstream_mended_is_not_denied() {
+    let Some(person) = Person::with(|hermetic| {
+        let fork = Fork::new(hermetic);
+        fork.checkout.write("FORK.md", "---\ncheck: '! grep -q BREAK *.txt'\n---\n");
+        fork.fork_commit("the fork's check");
+        for (number, text) in ["one", "BREAK", "fine", "four", "five", "six"].iter().enumerate() {
+            fork.upstream_commit("bad.txt", text, &format!("number {number}"));
+        }
+        fork.upstream_commit("worse.txt", "BREAK\n", "breaks again");
+        fork
+    }) else {
+        return;
+    };
+    let output = first(&person, &["--check"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("one before it may break the check too"), "{}", output.stdout);
 }
 
 #[test]
@@ -182,8 +254,9 @@ fn search_planted(language: Language, position: usize) -> Result<String, String>
     assert_eq!(output.status, Some(0), "{language:?} {position}: {}", output.snapshot());
     let value = found(&output);
     assert_eq!(value["commit"], planted, "{language:?} {position}: {value}");
+    // All commits, the fork itself, and both sides of the break three times, are checked once more before the commit is named.
     let checks = 1 + value["checks"].as_u64().expect("a number");
-    assert!(checks <= 10, "{language:?} {position}: {checks} checks");
+    assert!(checks <= 18, "{language:?} {position}: {checks} checks");
     let seconds = began.elapsed().as_secs_f64();
     Ok(format!(
         "{language:?}, commit {position} of 300: named with {checks} checks in {seconds:.1} s"
@@ -192,7 +265,7 @@ fn search_planted(language: Language, position: usize) -> Result<String, String>
 
 /// `make bench-train` searches 30 made forks.
 #[test]
-fn a_break_planted_in_one_of_300_commits_is_named_with_at_most_ten_checks() {
+fn a_break_planted_in_one_of_300_commits_is_named_with_at_most_ten_checks_and_eight_repeats() {
     let forks: usize =
         host::env::var("TRAIN_FORKS").map_or(3, |text| text.parse().expect("a number"));
     let languages: Vec<Language> = match forks {

@@ -17,6 +17,7 @@ mod checkout;
 mod diff;
 mod entry;
 mod forecast;
+mod grep;
 mod history;
 mod lineage;
 mod main_line;

@@ -3,19 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use host::git::{ChangedEntry, CommitParts, GitError, GitIdentity, SealedRepo};
+use host::git::{CommitParts, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
 use merge::likeness::Likeness;
 use merge::pick::{PickAttempt, try_pick};
 use model::id::Sha;
 use shell::Ui;
 
+use super::compare::{CodeComparison, FixChange};
 use super::land::join_commits_of;
 use crate::exit::{Failure, OrExit};
 use crate::flow::integrate::host_identity;
 use crate::rules::security::code_path::is_code;
 use crate::rules::security::finding::FixCommit;
-use crate::rules::security::message::{FORK_PATTERNS, read_provenance};
+use crate::rules::security::message::{FORK_PATTERNS, REVERT_PATTERNS, read_provenance};
 use crate::rules::security::presence::{Applies, FixFacts, Presence, judge_commit};
 
 /// Commits of the fork whose changes are compared.
@@ -27,9 +28,6 @@ const PATCH_BYTES: usize = 128 << 20;
 
 /// Commits of the fork whose messages are read.
 const MOST_MESSAGES: usize = 50_000;
-
-/// Bytes of a file whose lines are compared.
-const FILE_BYTES: usize = 8 << 20;
 
 /// Files of a fix that are named, and files above which a commit is no fix of one thing.
 const PATHS_NAMED: usize = 20;
@@ -47,6 +45,7 @@ pub(crate) struct ForkFacts {
     lacking: HashSet<Sha>,
     /// Beginnings of ids that messages of the fork's own commits name, with those commits.
     brings: Vec<(String, Sha)>,
+    /// The same for commits of the fork's history that undo others and were not undone themselves.
     reverts: Vec<(String, Sha)>,
     identity: GitIdentity,
 }
@@ -62,15 +61,6 @@ pub(crate) enum CommitPlace {
     Elsewhere,
 }
 
-/// A commit of a fix with its parent and what it changes.
-struct FixChange {
-    commit: Sha,
-    parent: Option<Sha>,
-    entries: Vec<ChangedEntry>,
-    /// True for a commit that joins several and is in no history.
-    is_made: bool,
-}
-
 impl ForkFacts {
     pub(crate) async fn observe(
         ui: &Ui,
@@ -81,16 +71,25 @@ impl ForkFacts {
         ui.phase("history", "comparing the histories of fork and upstream");
         let known = std::slice::from_ref(&base);
         let own = std::slice::from_ref(&base);
-        let (lacking, messages) = tokio::try_join!(
+        let (lacking, messages, reverting) = tokio::try_join!(
             repo.commits_between(&upstream, known),
             repo.search_messages(own, &upstream, FORK_PATTERNS, MOST_MESSAGES),
+            // Upstream's reverts undo a fix in the fork as well.
+            repo.search_messages(own, &[], REVERT_PATTERNS, MOST_MESSAGES),
         )
         .or_machine()?;
-        let (mut brings, mut reverts) = (Vec::new(), Vec::new());
-        for found in messages {
-            let provenance = read_provenance(&found.message);
-            brings.extend(provenance.brings.into_iter().map(|id| (id, found.sha.clone())));
-            reverts.extend(provenance.reverts.into_iter().map(|id| (id, found.sha.clone())));
+        let brings = messages.into_iter().flat_map(|found| {
+            let ids = read_provenance(&found.message).brings.into_iter();
+            ids.map(move |id| (id, found.sha.clone())).collect::<Vec<_>>()
+        });
+        let brings = brings.collect();
+        // Newest first: a revert that was itself reverted later undoes nothing.
+        let mut reverts: Vec<(String, Sha)> = Vec::new();
+        for found in reverting {
+            if named(&reverts, &found.sha).is_none() {
+                let ids = read_provenance(&found.message).reverts.into_iter();
+                reverts.extend(ids.map(|id| (id, found.sha.clone())));
+            }
         }
         let lacking = lacking.into_iter().collect();
         let common = match upstream.first() {
@@ -172,12 +171,13 @@ impl ForkFacts {
                 state: presence.state,
                 sureness: presence.sureness,
                 why: presence.why,
-                likeness: facts.likeness,
-                has_code: facts.code_files > 0
+                likeness: facts.files.likeness,
+                has_code: facts.files.code_files > 0
                     || change.as_ref().is_none_or(|it| !is_comparable(it)),
                 applies: facts.applies,
                 paths: named.map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect(),
                 commit: line.sha.clone(),
+                files: facts.files,
             };
             found.insert(line.sha, fix);
         }
@@ -203,7 +203,7 @@ impl ForkFacts {
         Ok(Some((judge_commit(&facts), facts.applies)))
     }
 
-    fn reverted_by(&self, commit: &Sha) -> Option<&Sha> {
+    pub(super) fn reverted_by(&self, commit: &Sha) -> Option<&Sha> {
         named(&self.reverts, commit)
     }
 
@@ -284,10 +284,13 @@ impl ForkFacts {
             ..FixFacts::unknown(commit)
         };
         let Some(change) = change else { return Ok(facts) };
+        facts.changes_nothing = change.parent.is_some() && change.entries.is_empty();
         if !is_comparable(change) {
             return Ok(facts);
         }
-        self.compare_files(change, &self.base, &mut facts).await?;
+        let common = self.common.as_ref();
+        let comparison = CodeComparison { repo: &self.repo, other: &self.base, common };
+        facts.files = comparison.compare(change).await?;
         if facts.reachable {
             facts.upstream_likeness = self.upstream_likeness(change, &facts).await?;
             return Ok(facts);
@@ -305,92 +308,28 @@ impl ForkFacts {
         Ok(facts)
     }
 
-    /// Compares the code that a commit changes with the state of upstream that the fork has taken, if the fork seems to have
-    /// lost it.
+    /// Compares the code that a commit changes with the state of upstream that the fork has taken, if that has the commit and
+    /// the fork seems to have lost it.
     async fn upstream_likeness(
         &self,
         change: &FixChange,
         facts: &FixFacts,
     ) -> Result<Option<Likeness>, GitError> {
-        let Some(common) = self.common.as_ref().filter(|_| facts.seems_lost()) else {
-            return Ok(None);
-        };
+        let Some(common) = self.common.as_ref() else { return Ok(None) };
         if !self.repo.is_ancestor(&change.commit, common).await? {
             return Ok(None);
         }
-        let mut upstream = FixFacts::unknown(&change.commit);
-        self.compare_files(change, common, &mut upstream).await?;
-        Ok(Some(upstream.likeness))
-    }
-
-    /// Compares the code that a commit changes with the versions of the same files in another commit, also where that has them
-    /// under other names.
-    async fn compare_files(
-        &self,
-        change: &FixChange,
-        other: &Sha,
-        facts: &mut FixFacts,
-    ) -> Result<(), GitError> {
-        let code: Vec<&ChangedEntry> = change
-            .entries
-            .iter()
-            .filter(|entry| {
-                is_code(&entry.path) && is_file(entry.old_mode) && is_file(entry.new_mode)
-            })
-            .filter(|entry| entry.old.is_some() || entry.new.is_some())
-            .collect();
-        let paths: Vec<&[u8]> = code.iter().map(|entry| entry.path.as_slice()).collect();
-        let there = self.repo.entries_at(other, &paths).await?;
-        let lacks_one =
-            code.iter().any(|entry| entry.old.is_some() && !there.contains_key(&entry.path));
-        let renamed: BTreeMap<Vec<u8>, Sha> = match (&change.parent, lacks_one) {
-            (Some(parent), true) => {
-                let renames = self.repo.renames(parent, other).await?;
-                renames.into_iter().map(|rename| (rename.from, rename.id)).collect()
-            }
-            _ => BTreeMap::new(),
-        };
-        for entry in code {
-            let own = there.get(&entry.path).map(|it| &it.id).or_else(|| renamed.get(&entry.path));
-            facts.code_files += 1;
-            // A file that the fix adds is missing in every fork that lacks the fix.
-            facts.code_files_there += usize::from(own.is_some() || entry.old.is_none());
-            let [before, after, own] = [entry.old.as_ref(), entry.new.as_ref(), own];
-            // A file that the fork does not have says nothing about its lines, unless the fix adds it.
-            if own.is_none() && entry.old.is_some() {
-                continue;
-            }
-            let texts = self.texts([before, after, own]).await?;
-            if let [Some(before), Some(after), Some(own)] = &texts {
-                facts.likeness += Likeness::measure(before, after, own);
-            }
+        if !facts.seems_lost() {
+            return Ok(Some(facts.files.likeness));
         }
-        Ok(())
-    }
-
-    /// The texts of blobs; empty where there is no file, and `None` for a large or binary one.
-    async fn texts(&self, ids: [Option<&Sha>; 3]) -> Result<[Option<Vec<u8>>; 3], GitError> {
-        let wanted: Vec<Sha> = ids.iter().filter_map(|id| id.cloned()).collect();
-        let mut blobs = self.repo.read_blobs(&wanted, FILE_BYTES).await?.into_iter();
-        Ok(ids.map(|id| match id {
-            None => Some(Vec::new()),
-            Some(_) => {
-                let blob = blobs.next().flatten()?;
-                let is_text = !blob.bytes.contains(&0) && blob.size <= FILE_BYTES as u64;
-                is_text.then_some(blob.bytes)
-            }
-        }))
+        let comparison = CodeComparison { repo: &self.repo, other: common, common: None };
+        Ok(Some(comparison.compare(change).await?.likeness))
     }
 }
 
 /// Returns whether a commit changes little enough to be compared.
 fn is_comparable(change: &FixChange) -> bool {
     change.entries.len() <= MOST_FILES && change.parent.is_some()
-}
-
-/// Mode of a regular file, or of no file at all.
-fn is_file(mode: u32) -> bool {
-    mode == 0 || mode & 0o170_000 == 0o100_000
 }
 
 /// The commit whose message names this one.

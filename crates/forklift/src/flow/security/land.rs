@@ -141,8 +141,13 @@ async fn make_pins(
         message: &message,
     };
     let base = repo.commit_tree(draft).await.or_machine()?;
-    let record =
-        FixRecord { request: request.clone(), fork_tip: fork_tip.clone(), made_at, commit: None };
+    let record = FixRecord {
+        request: request.clone(),
+        fork_tip: fork_tip.clone(),
+        made_at,
+        commit: None,
+        landing: None,
+    };
     Ok(FixPins { pins: Pins { base, upstream }, record })
 }
 

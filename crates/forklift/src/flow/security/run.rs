@@ -2,13 +2,16 @@
 
 use engine::attribution::Attribution;
 use host::git::SealedRepo;
+use merge::likeness::Likeness;
 use model::id::Sha;
 
+use super::compare::{CodeComparison, FixChange};
 use super::land::{flatten, restore_pins};
-use crate::exit::Failure;
+use crate::exit::{Failure, OrExit};
 use crate::flow::integrate::host_identity;
 use crate::flow::record::ForkRunRecord;
 use crate::flow::run::ForkRun;
+use crate::rules::security::fix::{FixLanding, FixMaker};
 
 impl ForkRun<'_> {
     /// Makes the pinned commits of a fix again if git has removed them since.
@@ -17,6 +20,46 @@ impl ForkRun<'_> {
         match &record.fix {
             Some(fix) => restore_pins(&self.repo, &record.pins, fix).await,
             None => Ok(()),
+        }
+    }
+
+    /// Counts the lines of a fix in the result.
+    pub(in crate::flow) async fn inspect_fix(
+        &mut self,
+        repo: &SealedRepo,
+        tip: &Sha,
+    ) -> Result<(), Failure> {
+        let record = &self.run.record;
+        if record.fix.is_none() {
+            return Ok(());
+        }
+        let (base, upstream) = (&record.pins.base, &record.pins.upstream);
+        // The stand-in for the fork has the state of upstream before the fix as its last parent.
+        let parents = repo.commit_parts(base).await.or_machine()?.parents;
+        let likeness = match parents.into_iter().last() {
+            Some(before) => {
+                let change = FixChange::between(repo, &before, upstream).await.or_machine()?;
+                let comparison = CodeComparison { repo, other: tip, common: None };
+                comparison.compare(&change).await.or_machine()?.likeness
+            }
+            None => Likeness::default(),
+        };
+        if let Some(fix) = &mut self.run.record.product.fix {
+            fix.landing = Some(FixLanding::new(FixMaker::Agent, likeness));
+        }
+        Ok(())
+    }
+
+    /// Records who applied a fix, which is known only after its result was looked at.
+    pub(in crate::flow) fn note_fix_maker(&mut self) {
+        let record = &mut self.run.record.product;
+        let maker = match (record.merged_alone, &record.resolver) {
+            (true, None) => FixMaker::Git,
+            (true, Some(_)) => FixMaker::Resolver,
+            (false, _) => FixMaker::Agent,
+        };
+        if let Some(landing) = record.fix.as_mut().and_then(|fix| fix.landing.as_mut()) {
+            landing.maker = maker;
         }
     }
 

@@ -7,17 +7,16 @@ use model::id::Sha;
 use shell::Ui;
 
 use super::facts::{CommitPlace, ForkFacts};
+use super::judge::join_fixes;
 use super::source::{FoundAdvisory, LoadedAdvisories};
 use crate::exit::{Failure, OrExit};
-use crate::rules::security::advisory::AdvisoryId;
-use crate::rules::security::candidate::{Beginning, FixCandidate};
+use crate::rules::security::advisory::{Advisory, AdvisoryId};
+use crate::rules::security::candidate::{FixCandidate, NamedCommits};
 use crate::rules::security::finding::{FindingSource, FixCommit, FixFinding};
 use crate::rules::security::message::{
     ClaimStrength, ID_PATTERNS, UPSTREAM_PATTERNS, find_ids, read_message,
 };
-use crate::rules::security::presence::{
-    HALF_THERE, Presence, State, Sureness, join_alternatives, join_beginnings, join_commits,
-};
+use crate::rules::security::presence::{Presence, State};
 use crate::rules::security::project::ProjectNames;
 use crate::rules::security::severity::Severity;
 
@@ -32,9 +31,6 @@ const SUMMARY_CHARS: usize = 200;
 
 /// Pull requests that are looked for by their numbers.
 const MOST_PULLS: usize = 200;
-
-/// Commits of a fix that are judged as one change.
-const MOST_CHAINED: usize = 20;
 
 /// Release tags of upstream, by name.
 pub(crate) type ReleaseTags = BTreeMap<String, Sha>;
@@ -105,11 +101,17 @@ impl FixScan<'_> {
         self.ui.phase("fixes", &format!("looking at {} commits of upstream", known.len()));
         let fixes = self.facts.look_at(self.ui, &known).await?;
         let said = self.said_in_fork().await?;
-        let mut findings = Vec::new();
+        let mut findings: Vec<FixFinding> = Vec::new();
         for (found, candidate) in &candidates {
             let judged = self.judge(candidate, &fixes).await?;
             let judged = self.judge_together(judged).await?;
-            findings.push(advisory_finding(found, candidate, judged));
+            let finding = advisory_finding(found, candidate, judged);
+            // Of copies of which none is newer, the worse counts.
+            match findings.iter_mut().find(|known| known.id == finding.id) {
+                Some(known) if finding.rank() < known.rank() => *known = finding,
+                Some(_) => {}
+                None => findings.push(finding),
+            }
         }
         findings.extend(claims.into_iter().map(|claim| claim_finding(claim, &fixes)));
         for finding in &mut findings {
@@ -124,7 +126,8 @@ impl FixScan<'_> {
         let found = self.facts.repo.search_messages(base, &[], ID_PATTERNS, MOST_SAID).await;
         let said = found.or_machine()?.into_iter().filter_map(|found| {
             let claim = read_message(&found.message)?;
-            (claim.strength == ClaimStrength::Says).then_some((claim.ids, found.sha))
+            let stands = self.facts.reverted_by(&found.sha).is_none();
+            (claim.strength == ClaimStrength::Says && stands).then_some((claim.ids, found.sha))
         });
         Ok(said.flat_map(|(ids, sha)| ids.into_iter().map(move |id| (id, sha.clone()))).collect())
     }
@@ -134,14 +137,30 @@ impl FixScan<'_> {
         &self,
         loaded: &mut LoadedAdvisories,
     ) -> Result<Vec<(FoundAdvisory, FixCandidate)>, Failure> {
-        let named: BTreeSet<Sha> =
-            loaded.advisories.iter().flat_map(|found| found.advisory.fix_commits()).collect();
+        loaded.keep_newest();
+        let all = || loaded.advisories.iter().map(|found| &found.advisory);
+        let pairs: BTreeSet<(Sha, Sha)> = all().flat_map(Advisory::pairs).collect();
+        let begins = all().flat_map(Advisory::begin_commits);
+        let named = all().flat_map(Advisory::fix_commits).chain(begins).collect();
         let places = self.facts.places(&named).await?;
-        let is_known =
-            |commit: &Sha| places.get(commit).is_some_and(|place| *place != CommitPlace::Elsewhere);
+        let known: BTreeSet<Sha> = places
+            .into_iter()
+            .filter(|(_, place)| *place != CommitPlace::Elsewhere)
+            .map(|(commit, _)| commit)
+            .collect();
+        let mut ordered = BTreeSet::new();
+        for (begin, fix) in pairs {
+            if known.contains(&begin)
+                && known.contains(&fix)
+                && self.facts.repo.is_ancestor(&begin, &fix).await.or_machine()?
+            {
+                ordered.insert((begin, fix));
+            }
+        }
+        let commits = NamedCommits { known: &known, ordered: &ordered };
         let mut candidates: Vec<(FoundAdvisory, FixCandidate)> = Vec::new();
         for found in std::mem::take(&mut loaded.advisories) {
-            let Some(candidate) = FixCandidate::of(&found.advisory, self.project, is_known) else {
+            let Some(candidate) = FixCandidate::of(&found.advisory, self.project, &commits) else {
                 continue;
             };
             if let Some(database) =
@@ -149,11 +168,7 @@ impl FixScan<'_> {
             {
                 database.matching += 1;
             }
-            let is_double =
-                candidates.iter().any(|(known, _)| known.advisory.id == found.advisory.id);
-            if !is_double {
-                candidates.push((found, candidate));
-            }
+            candidates.push((found, candidate));
         }
         Ok(candidates)
     }
@@ -192,9 +207,9 @@ impl FixScan<'_> {
             .flat_map(|pull| [format!(r"\(#{pull}\)"), format!("^Merge pull request #{pull} ")])
             .collect();
         let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
-        let tips =
-            [self.facts.upstream.as_slice(), std::slice::from_ref(&self.facts.base)].concat();
-        let found = self.facts.repo.search_messages(&tips, &[], &patterns, MOST_MESSAGES).await;
+        // The fork's own commits name its own pull requests.
+        let tips = &self.facts.upstream;
+        let found = self.facts.repo.search_messages(tips, &[], &patterns, MOST_MESSAGES).await;
         let found = found.or_machine()?;
         for (_, candidate) in candidates.iter_mut().filter(|(_, it)| lacks_commit(it)) {
             for pull in &candidate.pulls {
@@ -208,164 +223,6 @@ impl FixScan<'_> {
         }
         Ok(())
     }
-
-    /// Judges commits that build on one another as one change where one by one they tell nothing: alone, the later ones do not
-    /// apply.
-    async fn judge_together(
-        &self,
-        (presence, mut fixes): (Presence, Vec<FixCommit>),
-    ) -> Result<(Presence, Vec<FixCommit>), Failure> {
-        let count = |state: State| fixes.iter().filter(|fix| fix.state == state).count();
-        let is_open = count(State::Missing) > 0
-            && count(State::Missing) + count(State::Unclear) == fixes.len();
-        if presence.state != State::Unclear
-            || !is_open
-            || !(2..=MOST_CHAINED).contains(&fixes.len())
-        {
-            return Ok((presence, fixes));
-        }
-        fixes.sort_by_key(|fix| fix.seconds);
-        let Some((joined, applies)) = self.facts.look_at_chain(&fixes).await? else {
-            return Ok((presence, fixes));
-        };
-        if joined.state != State::Missing {
-            return Ok((presence, fixes));
-        }
-        let why = format!("its {} commits together: {}", fixes.len(), joined.why);
-        for fix in &mut fixes {
-            (fix.state, fix.sureness, fix.why) = (joined.state, joined.sureness, why.clone());
-            fix.applies.clone_from(&applies);
-        }
-        Ok((Presence { why, ..joined }, fixes))
-    }
-
-    async fn judge(
-        &self,
-        candidate: &FixCandidate,
-        fixes: &BTreeMap<Sha, FixCommit>,
-    ) -> Result<(Presence, Vec<FixCommit>), Failure> {
-        let named: Vec<&FixCommit> =
-            candidate.named.iter().filter_map(|it| fixes.get(it)).collect();
-        let mut judged = Vec::new();
-        for beginning in &candidate.beginnings {
-            judged.push(self.judge_beginning(beginning, &named, fixes).await?);
-        }
-        if !judged.is_empty() {
-            let found = join_beginnings(judged.iter().map(|(presence, _)| presence.clone()));
-            if let Some((at, presence)) = found {
-                return Ok((presence, judged.swap_remove(at).1));
-            }
-        }
-        if !named.is_empty() {
-            return Ok((join_fixes(&named), named.into_iter().cloned().collect()));
-        }
-        Ok((self.judge_versions(candidate).await?, Vec::new()))
-    }
-
-    /// Judges one beginning by its fixes, to which the commits that the advisory names by their addresses are another
-    /// alternative.
-    async fn judge_beginning(
-        &self,
-        beginning: &Beginning,
-        named: &[&FixCommit],
-        fixes: &BTreeMap<Sha, FixCommit>,
-    ) -> Result<(Presence, Vec<FixCommit>), Failure> {
-        let introduced = beginning.introduced.as_ref();
-        let lacking = introduced.filter(|commit| self.facts.lacks(commit));
-        // The fork may have taken the same change over under another id, or as a part of a squashed update.
-        let taken = lacking.and_then(|commit| fixes.get(commit)).map(|it| it.state);
-        let has_old_lines =
-            beginning.fixed.iter().filter_map(|(commit, _)| fixes.get(commit)).any(has_old_lines);
-        if let (Some(introduced), false) = (lacking, has_old_lines)
-            && matches!(taken, Some(State::Missing | State::NotAffected))
-        {
-            let why =
-                format!("upstream's {} brought it in, which the fork lacks", introduced.short());
-            return Ok((Presence::new(State::NotAffected, Sureness::Likely, why), Vec::new()));
-        }
-        let (presence, commits) = self.judge_fixes(beginning, named, fixes).await?;
-        Ok(match (lacking, presence.state) {
-            (Some(introduced), State::Missing) if taken != Some(State::Present) => {
-                let why = format!(
-                    "upstream's {} brought it in, and it is unclear whether the fork has that; {}",
-                    introduced.short(),
-                    presence.why
-                );
-                (Presence::unclear(why), commits)
-            }
-            _ => (presence, commits),
-        })
-    }
-
-    /// Judges by the fixes of one beginning, each of which is enough.
-    async fn judge_fixes(
-        &self,
-        beginning: &Beginning,
-        named: &[&FixCommit],
-        fixes: &BTreeMap<Sha, FixCommit>,
-    ) -> Result<(Presence, Vec<FixCommit>), Failure> {
-        let mut alternatives: Vec<(Presence, Vec<FixCommit>)> = Vec::new();
-        for (commit, within) in &beginning.fixed {
-            let Some(fix) = fixes.get(commit) else { continue };
-            let mut presence = fix.presence();
-            if let Some((from, _)) = within.as_ref().filter(|_| presence.state != State::Present) {
-                let range = self
-                    .facts
-                    .repo
-                    .commits_between(std::slice::from_ref(commit), std::slice::from_ref(from));
-                let count = range.await.or_machine()?.len();
-                if count != 1 {
-                    let why = format!(
-                        "the fix is one of {count} commits of upstream, up to {}",
-                        commit.short()
-                    );
-                    presence = Presence::unclear(why);
-                }
-            }
-            alternatives.push((presence, vec![fix.clone()]));
-        }
-        if !named.is_empty() {
-            let commits = named.iter().map(|fix| (*fix).clone()).collect();
-            alternatives.push((join_fixes(named), commits));
-        }
-        let joined = join_alternatives(alternatives.iter().map(|(presence, _)| presence.clone()));
-        Ok(match joined {
-            Some((at, presence)) => (presence, alternatives.swap_remove(at).1),
-            None => (Presence::unclear("its fix is on none of upstream's branches"), Vec::new()),
-        })
-    }
-
-    /// Judges by the releases with the fix, where no commit is known.
-    async fn judge_versions(&self, candidate: &FixCandidate) -> Result<Presence, Failure> {
-        let releases = candidate.versions.iter().filter_map(|version| {
-            let names = [format!("v{version}"), version.clone()];
-            names.into_iter().find_map(|name| Some((name.clone(), self.tags.get(&name)?.clone())))
-        });
-        let releases: Vec<(String, Sha)> = releases.collect();
-        let commits: BTreeSet<Sha> = releases.iter().map(|(_, commit)| commit.clone()).collect();
-        let places = self.facts.places(&commits).await?;
-        let has =
-            releases.iter().find(|(_, commit)| places.get(commit) == Some(&CommitPlace::Fork));
-        Ok(match (has, releases.first(), candidate.versions.first()) {
-            (Some((name, _)), ..) => Presence::new(
-                State::Present,
-                Sureness::Certain,
-                format!("upstream's release {name} is in the fork's history"),
-            ),
-            (None, Some((name, _)), _) => Presence::unclear(format!(
-                "no commit is known as its fix; upstream's release {name} has it, which the fork lacks"
-            )),
-            (None, None, Some(version)) => Presence::unclear(format!(
-                "no commit is known as its fix; version {version} has it, for which upstream has no tag"
-            )),
-            (None, None, None) => Presence::unclear("no commit and no release is known as its fix"),
-        })
-    }
-}
-
-/// Returns whether the fork has most of the lines that a fix takes away: the code with the hole, whatever brought it in.
-fn has_old_lines(fix: &FixCommit) -> bool {
-    fix.likeness.removed_share().is_some_and(|share| share >= HALF_THERE)
 }
 
 /// Takes back "missing" where a commit in the fork's history says that it fixes the same.
@@ -458,7 +315,7 @@ fn advisory_finding(
         sureness,
         why,
         fixes,
-        fixed_in: candidate.versions.clone(),
+        fixed_in: candidate.versions(),
     }
 }
 
@@ -499,15 +356,5 @@ fn claim_finding(claim: Claim, fixes: &BTreeMap<Sha, FixCommit>) -> FixFinding {
         why: presence.why,
         fixes: found.into_iter().cloned().collect(),
         fixed_in,
-    }
-}
-
-/// Joins commits that together are a fix. Those without code, such as release notes, count only where there are no others.
-fn join_fixes(fixes: &[&FixCommit]) -> Presence {
-    let all = || fixes.iter().copied();
-    let code: Vec<Presence> = all().filter(|fix| fix.has_code).map(FixCommit::presence).collect();
-    match code.is_empty() {
-        true => join_commits(&all().map(FixCommit::presence).collect::<Vec<_>>()),
-        false => join_commits(&code),
     }
 }

@@ -1,9 +1,11 @@
 //! Reads advisories: from a folder of OSV files, from a git repository on this machine, or from the copy of a remote one.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::git::{FetchProgress, SealedRepo, UserRepo, init_source};
+use jiff::Timestamp;
 use model::id::{RemoteName, Sha};
 use shell::Ui;
 use shell::progress::while_fetching;
@@ -11,9 +13,9 @@ use tempfile::TempDir;
 
 use crate::exit::{Failure, OrExit};
 use crate::flow::observe::known_default_branch;
-use crate::rules::security::advisory::Advisory;
+use crate::rules::security::advisory::{Advisory, AdvisoryId};
 use crate::rules::security::finding::Database;
-use crate::rules::security::osv::{MOST_BYTES, OsvFormat, parse_osv};
+use crate::rules::security::osv::{MOST_BYTES, OsvFault, OsvFormat, parse_osv};
 use crate::rules::security::source_name::SourceName;
 use crate::rules::words::counted;
 
@@ -68,12 +70,30 @@ impl LoadedAdvisories {
         Ok(loaded)
     }
 
+    /// Leaves out withdrawn advisories and copies older than another. Of copies that say no date all stay.
+    pub(super) fn keep_newest(&mut self) {
+        let mut newest: BTreeMap<AdvisoryId, Timestamp> = BTreeMap::new();
+        for FoundAdvisory { advisory, .. } in &self.advisories {
+            if let Some(at) = advisory.modified {
+                let known = newest.entry(advisory.id.clone()).or_insert(at);
+                *known = (*known).max(at);
+            }
+        }
+        self.advisories.retain(|FoundAdvisory { advisory, .. }| {
+            advisory.modified == newest.get(&advisory.id).copied() && !advisory.is_withdrawn
+        });
+    }
+
     fn read_folder(&mut self, ui: &Ui, shown: &str, root: &Path) -> Result<(), Failure> {
-        let mut files = Vec::new();
-        list_files(root, Path::new(""), 0, &mut files).map_err(|error| {
+        let mut list = FileList::default();
+        list.add(root, Path::new(""), 0).map_err(|error| {
             Failure::usage(format!("could not read {}: {error}", root.display()))
         })?;
+        let FileList { files, refused } = list;
         let mut reader = Reader::new(shown, None);
+        for (path, reason) in refused {
+            reader.refuse(&path.to_string_lossy(), reason);
+        }
         for (number, file) in files.iter().enumerate() {
             if number % STEP == 0 {
                 ui.progress("advisories", &format!("read {number} of {} files", files.len()));
@@ -178,11 +198,11 @@ impl Reader {
         match parse_osv(bytes, format) {
             Ok(advisory) => {
                 self.database.files += 1;
-                if !advisory.is_withdrawn {
-                    let (database, file) = (self.database.source.clone(), name.to_owned());
-                    self.found.push(FoundAdvisory { database, file, advisory });
-                }
+                let (database, file) = (self.database.source.clone(), name.to_owned());
+                self.found.push(FoundAdvisory { database, file, advisory });
             }
+            // Settings of a package or of a forge, beside the advisories.
+            Err(OsvFault::Other) => {}
             Err(fault) => self.refuse(name, &fault.to_string()),
         }
     }
@@ -265,31 +285,36 @@ async fn fetch_copy(
     Ok(SourcePlace::Repository(path))
 }
 
-/// Lists regular files that may be advisories, without following links and without repositories' own folders.
-fn list_files(
-    root: &Path,
-    below: &Path,
-    depth: usize,
-    found: &mut Vec<PathBuf>,
-) -> std::io::Result<()> {
-    if depth > MOST_DEPTH {
-        return Ok(());
-    }
-    let mut entries: Vec<_> = std::fs::read_dir(root.join(below))?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let (kind, name) = (entry.file_type()?, entry.file_name());
-        let path = below.join(&name);
-        if kind.is_dir() && name != ".git" {
-            list_files(root, &path, depth + 1, found)?;
-        } else if kind.is_file()
-            && found.len() < MOST_FILES
-            && OsvFormat::of_name(name.as_encoded_bytes()).is_some()
-        {
-            found.push(path);
+/// Files of a folder that may be advisories, and what cannot be looked at.
+#[derive(Default)]
+struct FileList {
+    files: Vec<PathBuf>,
+    refused: Vec<(PathBuf, &'static str)>,
+}
+
+impl FileList {
+    /// Lists regular files, without following links and without repositories' own folders.
+    fn add(&mut self, root: &Path, below: &Path, depth: usize) -> std::io::Result<()> {
+        if depth > MOST_DEPTH {
+            self.refused.push((below.to_path_buf(), "the folder is too deep"));
+            return Ok(());
         }
+        let mut entries: Vec<_> = std::fs::read_dir(root.join(below))?.collect::<Result<_, _>>()?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let (kind, name) = (entry.file_type()?, entry.file_name());
+            let path = below.join(&name);
+            if kind.is_dir() && name != ".git" {
+                self.add(root, &path, depth + 1)?;
+            } else if kind.is_file() && OsvFormat::of_name(name.as_encoded_bytes()).is_some() {
+                match self.files.len() < MOST_FILES {
+                    true => self.files.push(path),
+                    false => self.refused.push((path, "there are too many files")),
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Tells how many advisories were read.

@@ -35,6 +35,18 @@ pub(crate) struct BreakSearch<'a> {
 /// Words about a check that was red once and is green again.
 pub(crate) const GREEN_AGAIN: &str = "red once, green again; no commit is named";
 
+/// Words about a check that ended in two ways on the same files.
+pub(crate) fn flaky_words(what: &str) -> String {
+    format!("the check passes once and fails once on {what}: it is flaky, and no commit is named")
+}
+
+fn place_words(position: usize) -> String {
+    match position {
+        0 => "the fork itself".to_owned(),
+        _ => format!("the fork with upstream up to commit {position}"),
+    }
+}
+
 /// Result of a search.
 #[derive(Debug)]
 pub(crate) enum BreakFound {
@@ -49,6 +61,10 @@ pub(crate) enum BreakFound {
     GreenAgain {
         how: String,
     },
+    /// The check ended in two ways on these files.
+    Flaky {
+        what: String,
+    },
 }
 
 /// The commit that breaks the check, with what people need to see of it.
@@ -57,22 +73,36 @@ pub(crate) struct BreakReport {
     pub(crate) found: FoundBreak,
     /// From 1, among the commits that were searched.
     pub(crate) position: usize,
+    /// Every commit before it was seen to pass the check.
+    pub(crate) is_first: bool,
     pub(crate) message: String,
     pub(crate) patch: String,
     /// End of the output of the check.
     pub(crate) output: String,
 }
 
+/// Times that each side of a break is checked once more before a commit is named. A check that fails in half of its runs then
+/// blames a commit in one search of 256.
+const REPEATS: usize = 3;
+
 impl BreakSearch<'_> {
     pub(crate) async fn run(&self) -> Result<BreakFound, Failure> {
+        let found = self.search().await?;
+        if matches!(found, BreakFound::GreenAgain { .. } | BreakFound::Flaky { .. }) {
+            self.bench.forget()?;
+        }
+        Ok(found)
+    }
+
+    async fn search(&self) -> Result<BreakFound, Failure> {
         let before = self.bench.ran();
         let mut bisect = Bisect::new(self.line.len());
         let left = counted(self.line.len(), "commit");
-        self.ui.phase("search", &format!("searching {left} for the first that breaks the check"));
-        // The end is known to be red from another place, and is seen here before any commit is blamed.
+        self.ui.phase("search", &format!("searching {left} for one that breaks the check"));
+        // The end was red once, here or in a run, and a check may be red by chance: it has to be red in a run of its own.
         if let Some(commit) = self.merged(self.line.len()).await? {
             let what = format!("up to commit {} again", self.line.len());
-            let checked = self.bench.check(self.repo, &commit, &what).await?;
+            let checked = self.bench.check_again(self.repo, &commit, &what).await?;
             if checked.summary.passed() {
                 return Ok(BreakFound::GreenAgain { how: words(&checked.summary) });
             }
@@ -81,11 +111,20 @@ impl BreakSearch<'_> {
             match bisect.next() {
                 Bisection::Try(position) => bisect.learn(position, self.probe(position).await?),
                 Bisection::Found(position) => {
+                    if let Some(other) = self.repeat(position - 1, position).await? {
+                        return Ok(other);
+                    }
                     let checks = self.bench.ran() - before;
-                    let report = self.report(position, checks).await?;
+                    let report = self.report(position, checks, bisect.is_first(position)).await?;
                     return Ok(BreakFound::Commit(Box::new(report)));
                 }
                 Bisection::OneOf(positions) => {
+                    let ends = positions.first().zip(positions.last());
+                    if let Some((first, last)) = ends
+                        && let Some(other) = self.repeat(first - 1, *last).await?
+                    {
+                        return Ok(other);
+                    }
                     let shas: Vec<Sha> =
                         positions.iter().map(|at| self.line[at - 1].clone()).collect();
                     let lines = self.repo.commit_lines(&shas).await.or_machine()?;
@@ -96,11 +135,40 @@ impl BreakSearch<'_> {
                     return Ok(BreakFound::OneOf(lines.into_iter().map(label).collect()));
                 }
                 Bisection::RedBefore => {
-                    let checked = self.bench.check(self.repo, self.base, "the fork").await?;
-                    return Ok(BreakFound::RedBefore { how: words(&checked.summary) });
+                    let checked = self.bench.check_again(self.repo, self.base, "the fork").await?;
+                    return Ok(match checked.summary.passed() {
+                        false => BreakFound::RedBefore { how: words(&checked.summary) },
+                        true => BreakFound::Flaky { what: place_words(0) },
+                    });
                 }
             }
         }
+    }
+
+    /// Runs the check again on the fork itself and on both sides of a break, in turn. Returns what was found instead if one
+    /// of them ends otherwise than before: then no commit is to blame.
+    async fn repeat(&self, green: usize, red: usize) -> Result<Option<BreakFound>, Failure> {
+        let pair = [(green, Probe::Green), (red, Probe::Red)];
+        let base = (green != 0).then_some((0, Probe::Green));
+        let repeats = base.into_iter().chain(pair.repeat(REPEATS));
+        for (position, expected) in repeats {
+            let Some(commit) = self.merged(position).await? else { continue };
+            let what = format!("{} once more", place_words(position));
+            let checked = self.bench.check_again(self.repo, &commit, &what).await?;
+            let is_green = checked.summary.passed();
+            if position == 0 && base.is_some() && !is_green {
+                // It may be red by chance as well.
+                let once_more = self.bench.check_again(self.repo, &commit, &what).await?;
+                return Ok(Some(match once_more.summary.passed() {
+                    false => BreakFound::RedBefore { how: words(&once_more.summary) },
+                    true => BreakFound::Flaky { what: place_words(0) },
+                }));
+            }
+            if is_green != (expected == Probe::Green) {
+                return Ok(Some(BreakFound::Flaky { what: place_words(position) }));
+            }
+        }
+        Ok(None)
     }
 
     async fn probe(&self, position: usize) -> Result<Probe, Failure> {
@@ -121,7 +189,12 @@ impl BreakSearch<'_> {
         merge_in_memory(self.repo, self.base, &self.line[position - 1]).await
     }
 
-    async fn report(&self, position: usize, checks: usize) -> Result<BreakReport, Failure> {
+    async fn report(
+        &self,
+        position: usize,
+        checks: usize,
+        is_first: bool,
+    ) -> Result<BreakReport, Failure> {
         let sha = &self.line[position - 1];
         let facts = self.repo.new_commits(sha, &[], 1).await.or_machine()?.into_iter().next();
         let unknown =
@@ -138,7 +211,7 @@ impl BreakSearch<'_> {
         };
         let merged = self.merged(position).await?.ok_or_else(unknown)?;
         // Its result is known by now.
-        let checked = self.bench.check(self.repo, &merged, "the first that breaks").await?;
+        let checked = self.bench.check(self.repo, &merged, "the one that breaks").await?;
         Ok(BreakReport {
             found: FoundBreak {
                 commit: CommitLabel { sha: sha.clone(), subject: facts.subject },
@@ -148,6 +221,7 @@ impl BreakSearch<'_> {
                 one_of: Vec::new(),
             },
             position,
+            is_first,
             message,
             patch,
             output: checked.summary.tail,
@@ -184,16 +258,26 @@ impl BreakReport {
             "break",
             &json!({
                 "commit": commit.sha, "subject": commit.subject, "author": author, "message": self.message,
-                "patch": self.patch, "position": self.position, "of": of, "checks": checks, "check": how,
-                "output": self.output,
+                "patch": self.patch, "position": self.position, "of": of, "first": self.is_first, "checks": checks,
+                "check": how, "output": self.output,
             }),
         );
         ui.result("breaks", &format!("{} ({author})", commit.words()));
         ui.result(
             "place",
-            &format!("{} of {of}, found with {}", self.position, counted(*checks, "check")),
+            &format!(
+                "{} of {of}, found with {}; both sides of it ended alike in {REPEATS} more runs each",
+                self.position,
+                counted(*checks, "check")
+            ),
         );
         ui.result("check", how);
+        if !self.is_first {
+            ui.result(
+                "earlier",
+                "not all were checked: one before it may break the check too, if upstream mended it since",
+            );
+        }
         if !ui.is_json() {
             ui.page(&quoted(self.message.lines().take(MESSAGE_LINES)));
             ui.page(&quoted(self.patch.lines()));

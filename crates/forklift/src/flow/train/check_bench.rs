@@ -1,6 +1,7 @@
 //! The fork's check on commits that no run has made: each in a fresh copy, in a box, with the result kept by tree.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use egress::EgressPolicy;
@@ -56,6 +57,8 @@ pub(crate) struct CheckBench<'a> {
     ignores_known: bool,
     /// Checks that were run, without those whose result was known.
     ran: Cell<usize>,
+    /// Files of the results that this process used or made.
+    used: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl<'a> CheckBench<'a> {
@@ -82,6 +85,7 @@ impl<'a> CheckBench<'a> {
             cancel,
             ignores_known: false,
             ran: Cell::new(0),
+            used: RefCell::default(),
         })
     }
 
@@ -102,14 +106,25 @@ impl<'a> CheckBench<'a> {
         commit: &Sha,
         what: &str,
     ) -> Result<CheckedTree, Failure> {
-        let trees = repo.trees_of(std::slice::from_ref(commit)).await.or_machine()?;
-        let unknown = || Failure::new(ForkliftExit::Internal, format!("{commit} has no tree"));
-        let tree = trees.into_iter().flatten().next().ok_or_else(unknown)?;
-        let file = self.file(&tree);
-        if let Some(known) = load(&file).filter(|_| !self.ignores_known) {
+        let file = self.file(&tree_of(repo, commit).await?);
+        let counts = !self.ignores_known || self.used.borrow().contains(&file);
+        if let Some(known) = load(&file).filter(|_| counts) {
             self.ui.note(&format!("{what}: {}, as known before", words(&known.summary)));
+            self.used.borrow_mut().insert(file);
             return Ok(known);
         }
+        self.check_again(repo, commit, what).await
+    }
+
+    /// Runs the check on a commit, whatever is known about its tree.
+    pub(crate) async fn check_again(
+        &self,
+        repo: &SealedRepo,
+        commit: &Sha,
+        what: &str,
+    ) -> Result<CheckedTree, Failure> {
+        let tree = tree_of(repo, commit).await?;
+        let file = self.file(&tree);
         self.ui.phase("check", &format!("check {}: {what}", self.ran.get() + 1));
         let folder = self.folder.join(format!("{tree}-{}", host::clock::boottime().as_nanos()));
         let summary = self.run(repo, commit, &folder).await;
@@ -118,8 +133,21 @@ impl<'a> CheckBench<'a> {
         let checked = CheckedTree { tree, summary: summary? };
         self.ran.set(self.ran.get() + 1);
         save(&file, &checked)?;
+        self.used.borrow_mut().insert(file);
         self.ui.note(&format!("{what}: {}", words(&checked.summary)));
         Ok(checked)
+    }
+
+    /// Removes every result that is kept: a check that was seen to end in two ways on the same files says nothing about any.
+    pub(crate) fn forget(&self) -> Result<(), Failure> {
+        for entry in std::fs::read_dir(&self.folder).or_machine()?.flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|kind| kind == "json") {
+                std::fs::remove_file(&path).or_machine()?;
+            }
+        }
+        self.used.borrow_mut().clear();
+        Ok(())
     }
 
     fn file(&self, tree: &Sha) -> PathBuf {
@@ -202,6 +230,12 @@ impl<'a> CheckBench<'a> {
 /// A check in words.
 pub(crate) fn words(summary: &BoxCommandSummary) -> String {
     engine::check::check_words(summary)
+}
+
+async fn tree_of(repo: &SealedRepo, commit: &Sha) -> Result<Sha, Failure> {
+    let trees = repo.trees_of(std::slice::from_ref(commit)).await.or_machine()?;
+    let unknown = || Failure::new(ForkliftExit::Internal, format!("{commit} has no tree"));
+    trees.into_iter().flatten().next().ok_or_else(unknown)
 }
 
 fn no_check() -> Failure {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use model::id::Sha;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,8 @@ pub(crate) struct Advisory {
     pub(crate) summary: String,
     pub(crate) severity: Severity,
     pub(crate) is_withdrawn: bool,
+    /// When it was last changed, as far as it says.
+    pub(crate) modified: Option<Timestamp>,
     /// Names of affected packages, as `name` and as `ecosystem/name`, in lower case.
     pub(crate) packages: Vec<String>,
     pub(crate) ranges: Vec<AdvisoryRange>,
@@ -85,25 +88,21 @@ pub(crate) struct Advisory {
     pub(crate) fix_urls: Vec<String>,
 }
 
-/// Where a vulnerability begins and ends, in commits or in versions.
+/// Where a vulnerability begins and ends, in commits or in versions. The order of events in a file says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AdvisoryRange {
     /// Address of the repository, for commits.
     pub(crate) repo: Option<String>,
-    pub(crate) segments: Vec<Segment>,
+    /// Names of the package that the range is about.
+    pub(crate) packages: Vec<String>,
+    /// `None` for "always was there".
+    pub(crate) introduced: Vec<Option<Point>>,
+    pub(crate) fixed: Vec<Point>,
     /// The fix is known only to lie between these commits, the second of which is `fixed`.
     pub(crate) fixed_within: Option<(Sha, Sha)>,
 }
 
-/// One beginning with the ends that follow it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Segment {
-    /// `None` for "always was there".
-    pub(crate) introduced: Option<Point>,
-    pub(crate) fixed: Vec<Point>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Point {
     Commit(Sha),
     Version(String),
@@ -121,9 +120,31 @@ impl Point {
 impl Advisory {
     /// Every commit that the advisory names as a fix, in ranges and addresses.
     pub(crate) fn fix_commits(&self) -> impl Iterator<Item = Sha> + '_ {
-        let fixed = self.ranges.iter().flat_map(|range| &range.segments);
-        let fixed = fixed.flat_map(|segment| &segment.fixed).filter_map(Point::commit).cloned();
-        fixed.chain(self.fix_urls.iter().filter_map(|url| commit_of_url(url)))
+        let fixed = self.ranges.iter().flat_map(|range| &range.fixed);
+        fixed
+            .filter_map(Point::commit)
+            .cloned()
+            .chain(self.fix_urls.iter().filter_map(|url| commit_of_url(url)))
+    }
+
+    /// Every commit that the advisory names as a beginning.
+    pub(crate) fn begin_commits(&self) -> impl Iterator<Item = Sha> + '_ {
+        let begins = self.ranges.iter().flat_map(|range| &range.introduced).flatten();
+        begins.filter_map(Point::commit).cloned()
+    }
+
+    /// Commits that begin a range beside other beginnings, with the fixes of that range: which fix ends which is a matter of
+    /// history.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Sha, Sha)> + '_ {
+        let several = self.ranges.iter().filter(|range| range.introduced.len() > 1);
+        several.flat_map(|range| {
+            let begins = range.introduced.iter().flatten().filter_map(Point::commit);
+            let fixes = || range.fixed.iter().filter_map(Point::commit);
+            let pairs = begins.flat_map(move |begin| fixes().map(move |fix| (begin, fix)));
+            // One commit may end a hole and begin it again in another way.
+            let pairs = pairs.filter(|(begin, fix)| begin != fix);
+            pairs.map(|(begin, fix)| (begin.clone(), fix.clone()))
+        })
     }
 
     /// Returns whether the advisory is known by this identifier.

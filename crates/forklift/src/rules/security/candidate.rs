@@ -1,11 +1,12 @@
 //! Candidates: what an advisory says about the fixes of one project, as commits and releases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::id::Sha;
 
-use super::advisory::{Advisory, Point, commit_of_url, pull_of_url};
+use super::advisory::{Advisory, AdvisoryRange, Point, commit_of_url, pull_of_url};
 use super::project::ProjectNames;
+use super::release::ReleaseSpan;
 
 /// The fixes that one advisory names for the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,8 +17,8 @@ pub(crate) struct FixCandidate {
     pub(crate) named: Vec<Sha>,
     /// Numbers of pull requests that are the fix.
     pub(crate) pulls: Vec<u32>,
-    /// Releases with the fix.
-    pub(crate) versions: Vec<String>,
+    /// Separate beginnings in releases of the project's own package.
+    pub(crate) releases: Vec<ReleaseSpan>,
 }
 
 /// Commits before and at the fix, which lies between them.
@@ -28,49 +29,48 @@ pub(crate) type FixedWithin = (Sha, Sha);
 pub(crate) struct Beginning {
     /// `None` for "always was there".
     pub(crate) introduced: Option<Sha>,
-    /// Fixes, each of which is enough, with the range in which a fix that is not known exactly lies.
+    /// Fixes, each of which is enough, with the range in which a fix that is not known exactly lies. Empty where no fix is known.
     pub(crate) fixed: Vec<(Sha, Option<FixedWithin>)>,
 }
 
+/// What git knows about the commits that advisories name.
+pub(crate) struct NamedCommits<'a> {
+    /// Those of upstream's.
+    pub(crate) known: &'a BTreeSet<Sha>,
+    /// Pairs of commits, the first of which is an ancestor of the second.
+    pub(crate) ordered: &'a BTreeSet<(Sha, Sha)>,
+}
+
 impl FixCandidate {
-    /// Reads what an advisory says about the project; `None` if it is about another one. `is_known` says whether a commit is
-    /// one of upstream's: such a commit makes an advisory one about upstream, whatever address it gives.
+    /// Reads what an advisory says about the project; `None` if it is about another one. A commit that is one of upstream's
+    /// makes an advisory one about upstream, whatever address it gives.
     pub(crate) fn of(
         advisory: &Advisory,
         project: &ProjectNames,
-        is_known: impl Fn(&Sha) -> bool,
+        commits: &NamedCommits<'_>,
     ) -> Option<Self> {
         let mut by_beginning: BTreeMap<Option<Sha>, Beginning> = BTreeMap::new();
         let mut candidate = Self::default();
-        let is_package = advisory.packages.iter().any(|package| project.has_package(package));
-        let mut is_about = is_package;
+        let mut is_about = advisory.packages.iter().any(|package| project.has_package(package));
         for range in &advisory.ranges {
             let is_ours = range.repo.as_deref().is_some_and(|repo| project.has_address(repo));
             is_about |= is_ours;
-            for segment in &range.segments {
-                let introduced = segment.introduced.as_ref().and_then(Point::commit).cloned();
-                for point in &segment.fixed {
-                    match point {
-                        Point::Commit(commit) if is_ours || is_known(commit) => {
-                            let within =
-                                range.fixed_within.clone().filter(|(_, end)| end == commit);
-                            let beginning = by_beginning.entry(introduced.clone()).or_default();
-                            beginning.introduced.clone_from(&introduced);
-                            beginning.fixed.push((commit.clone(), within));
-                        }
-                        Point::Commit(_) => {}
-                        Point::Version(version) if is_package => {
-                            candidate.versions.push(version.clone());
-                        }
-                        Point::Version(_) => {}
-                    }
-                }
+            for beginning in beginnings_of(range, is_ours, commits) {
+                let known = by_beginning.entry(beginning.introduced.clone()).or_default();
+                known.introduced = beginning.introduced;
+                known.fixed.extend(beginning.fixed);
+            }
+            // The advisory may be about other packages too, whose versions say nothing about ours.
+            if range.packages.iter().any(|package| project.has_package(package)) {
+                candidate.releases.extend(releases_of(range));
             }
         }
         for url in &advisory.fix_urls {
             let is_ours = project.has_address(url);
             match (commit_of_url(url), pull_of_url(url)) {
-                (Some(commit), _) if is_ours || is_known(&commit) => candidate.named.push(commit),
+                (Some(commit), _) if is_ours || commits.known.contains(&commit) => {
+                    candidate.named.push(commit);
+                }
                 (None, Some(pull)) if is_ours => candidate.pulls.push(pull),
                 _ => {}
             }
@@ -88,6 +88,74 @@ impl FixCandidate {
             .chain(&self.named)
             .chain(self.beginnings.iter().filter_map(|it| it.introduced.as_ref()))
     }
+
+    /// Releases with the fix.
+    pub(crate) fn versions(&self) -> Vec<String> {
+        let mut versions: Vec<String> = Vec::new();
+        for version in self.releases.iter().flat_map(|span| &span.fixed) {
+            if !versions.contains(version) {
+                versions.push(version.clone());
+            }
+        }
+        versions
+    }
+}
+
+/// The beginnings of a range in commits. A fix ends every beginning that it has in its history.
+fn beginnings_of(
+    range: &AdvisoryRange,
+    is_ours: bool,
+    commits: &NamedCommits<'_>,
+) -> Vec<Beginning> {
+    let counts = |commit: &&Sha| is_ours || commits.known.contains(*commit);
+    let fixed: Vec<&Sha> = range.fixed.iter().filter_map(Point::commit).filter(counts).collect();
+    let begins = range.introduced.iter().map(|begin| begin.as_ref().map(Point::commit));
+    let mut begins: Vec<Option<&Sha>> = begins
+        .filter_map(|begin| match begin {
+            None => Some(None),
+            // A beginning that is not here still begins the range of a fix that is.
+            Some(Some(commit)) if counts(&commit) || !fixed.is_empty() => Some(Some(commit)),
+            Some(Some(_)) => None,
+            Some(None) => None,
+        })
+        .collect();
+    if begins.is_empty() {
+        begins.push(None);
+    }
+    let is_only = begins.len() == 1;
+    let beginning = |begin: Option<&Sha>| {
+        let ends = |fix: &&&Sha| match begin {
+            Some(begin) if !is_only => commits.ordered.contains(&(begin.clone(), (**fix).clone())),
+            Some(_) | None => true,
+        };
+        let fixed = fixed.iter().filter(ends).map(|commit| {
+            let within = range.fixed_within.clone().filter(|(_, end)| end == *commit);
+            ((*commit).clone(), within)
+        });
+        Beginning { introduced: begin.cloned(), fixed: fixed.collect() }
+    };
+    let found = begins.into_iter().map(beginning);
+    // "Always was there" and no end says nothing that the advisory does not say as a whole.
+    found.filter(|it| it.introduced.is_some() || !it.fixed.is_empty()).collect()
+}
+
+fn releases_of(range: &AdvisoryRange) -> Vec<ReleaseSpan> {
+    let version = |point: &Point| match point {
+        Point::Version(version) => Some(version.clone()),
+        Point::Commit(_) => None,
+    };
+    let fixed: Vec<String> = range.fixed.iter().filter_map(version).collect();
+    let begins = range.introduced.iter();
+    let begins: Vec<Option<String>> = begins
+        .filter_map(|begin| match begin {
+            None => Some(None),
+            Some(point) => version(point).map(Some),
+        })
+        .collect();
+    if fixed.is_empty() && begins.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    ReleaseSpan::arrange(&begins, &fixed)
 }
 
 #[cfg(test)]
@@ -97,6 +165,17 @@ mod tests {
 
     fn sha(digit: char) -> Sha {
         Sha::parse(&digit.to_string().repeat(40)).unwrap()
+    }
+
+    fn of(
+        advisory: &Advisory,
+        names: &ProjectNames,
+        known: &[char],
+        ordered: &[(char, char)],
+    ) -> Option<FixCandidate> {
+        let known = known.iter().copied().map(sha).collect();
+        let ordered = ordered.iter().map(|(one, other)| (sha(*one), sha(*other))).collect();
+        FixCandidate::of(advisory, names, &NamedCommits { known: &known, ordered: &ordered })
     }
 
     fn advisory(ranges: &str, references: &str) -> Advisory {
@@ -119,7 +198,7 @@ mod tests {
         let ranges = [git("https://h/o/n", "0", 'a'), git("https://h/o/n", "0", 'b')].join(",");
         let other = git("https://h/o/n", sha('c').as_str(), 'd');
         let advisory = advisory(&format!("{ranges},{other}"), "");
-        let found = FixCandidate::of(&advisory, &ProjectNames::new(["https://h/o/n"]), |_| false);
+        let found = of(&advisory, &ProjectNames::new(["https://h/o/n"]), &[], &[]);
         let beginnings = found.expect("about it").beginnings;
         let shape: Vec<_> =
             beginnings.iter().map(|it| (it.introduced.is_some(), it.fixed.len())).collect();
@@ -131,9 +210,9 @@ mod tests {
         let ranges = [git("https://else/x/y", "0", 'a'), git("https://else/x/y", "0", 'b')];
         let advisory = advisory(&ranges.join(","), "");
         let names = ProjectNames::new(["https://h/q/r"]);
-        let found = FixCandidate::of(&advisory, &names, |commit| *commit == sha('b'));
+        let found = of(&advisory, &names, &['b'], &[]);
         assert_eq!(found.expect("about it").beginnings[0].fixed, [(sha('b'), None)]);
-        assert_eq!(FixCandidate::of(&advisory, &names, |_| false), None);
+        assert_eq!(of(&advisory, &names, &[], &[]), None);
     }
 
     #[test]
@@ -148,8 +227,49 @@ mod tests {
         let range = r#"{"type": "SEMVER", "events": [{"introduced": "0"}, {"fixed": "1.2.3"}]}"#;
         let advisory = advisory(range, &references.join(","));
         let names = ProjectNames::new(["https://github.com/o/n"]);
-        let found = FixCandidate::of(&advisory, &names, |_| false).expect("about it");
+        let found = of(&advisory, &names, &[], &[]).expect("about it");
+        assert_eq!(found.versions(), ["1.2.3"]);
         assert_eq!((found.named, found.pulls), (vec![sha('a')], vec![7]));
-        assert_eq!(found.versions, ["1.2.3"]);
+    }
+
+    #[test]
+    fn a_fix_ends_the_beginnings_in_its_history_alone() {
+        let events = |events: &[(&str, char)]| {
+            let event = |(kind, digit): &(&str, char)| match digit {
+                '0' => format!(r#"{{"{kind}": "0"}}"#),
+                _ => format!(r#"{{"{kind}": "{}"}}"#, sha(*digit)),
+            };
+            let events: Vec<String> = events.iter().map(event).collect();
+            let range = format!(
+                r#"{{"type": "GIT", "repo": "https://h/o/n", "events": [{}]}}"#,
+                events.join(",")
+            );
+            advisory(&range, "")
+        };
+        let names = ProjectNames::new(["https://h/o/n"]);
+        let sorted = [("introduced", '0'), ("fixed", 'a'), ("introduced", 'b'), ("fixed", 'c')];
+        let mut reversed = sorted;
+        reversed.reverse();
+        let shape = |advisory: &Advisory, ordered: &[(char, char)]| -> Vec<(bool, usize)> {
+            let found = of(advisory, &names, &[], ordered).expect("about it").beginnings;
+            found.iter().map(|it| (it.introduced.is_some(), it.fixed.len())).collect()
+        };
+        for order in [sorted, reversed] {
+            assert_eq!(shape(&events(&order), &[('b', 'c')]), [(false, 2), (true, 1)]);
+        }
+        assert_eq!(shape(&events(&sorted[..3]), &[]), [(false, 1), (true, 0)]);
+    }
+
+    #[test]
+    fn versions_of_another_package_say_nothing_about_ours() {
+        let text = r#"{"id": "X-1", "affected": [
+            {"package": {"name": "example.org/else/helper", "ecosystem": "Go"},
+             "ranges": [{"type": "SEMVER", "events": [{"introduced": "0"}, {"fixed": "1.2.0"}]}]},
+            {"package": {"name": "github.com/o/n", "ecosystem": "Go"},
+             "ranges": [{"type": "SEMVER", "events": [{"introduced": "0"}, {"fixed": "1.9.0"}]}]}]}"#;
+        let advisory = parse_osv(text.as_bytes(), OsvFormat::Json).expect("good");
+        let names = ProjectNames::new(["https://github.com/o/n"]);
+        let found = of(&advisory, &names, &[], &[]).expect("about it");
+        assert_eq!(found.versions(), ["1.9.0"]);
     }
 }

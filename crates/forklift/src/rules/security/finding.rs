@@ -8,11 +8,16 @@ use model::id::{BranchName, Sha};
 use serde::Serialize;
 
 use super::advisory::AdvisoryId;
+use super::code_place::FileFacts;
 use super::presence::{Applies, Presence, State, Sureness};
 use super::severity::Severity;
+use crate::rules::words::counted;
 
 /// Says that a fix applies without a conflict.
 pub(crate) const APPLIES_CLEANLY: &str = "cleanly";
+
+/// Says that the commits of a fix are alternatives.
+pub(crate) const APPLIES_ALONE: &str = "one of them";
 
 /// All findings about one fork.
 #[derive(Debug, Serialize)]
@@ -47,6 +52,16 @@ pub(crate) struct Database {
     /// Files that could not be read as advisories, with the reason of the first.
     pub(crate) unreadable: usize,
     pub(crate) first_unreadable: Option<String>,
+}
+
+impl Database {
+    /// Says that advisories may be missing in the list; `None` if all were read.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let first = self.first_unreadable.as_deref().unwrap_or_default();
+        let files = counted(self.unreadable, "file");
+        (self.unreadable > 0)
+            .then(|| format!("{files} of {} could not be read, such as {first}", self.source))
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -104,6 +119,8 @@ pub(crate) struct FixCommit {
     pub(crate) has_code: bool,
     /// Files with code that it changes; the first few.
     pub(crate) paths: Vec<String>,
+    #[serde(skip)]
+    pub(crate) files: FileFacts,
 }
 
 impl FixCommit {
@@ -115,6 +132,29 @@ impl FixCommit {
 impl FixFinding {
     pub(crate) fn is_called(&self, id: &str) -> bool {
         self.id.is(id) || self.aliases.iter().any(|alias| alias.is(id))
+    }
+
+    /// Worse findings come first.
+    pub(crate) fn rank(&self) -> (State, Sureness) {
+        (self.state, self.sureness)
+    }
+
+    /// Returns whether it belongs in a list of what a person has to act on or look at: everything but what is certain.
+    pub(crate) fn is_listed(&self) -> bool {
+        match self.state {
+            State::Missing | State::Unclear => true,
+            State::Present | State::NotAffected => self.sureness != Sureness::Certain,
+        }
+    }
+
+    /// The state in a word or two.
+    pub(crate) fn state_words(&self) -> String {
+        match (self.state, self.sureness) {
+            (State::Present | State::NotAffected, Sureness::Likely | Sureness::Unknown) => {
+                format!("likely {}", self.state.word())
+            }
+            _ => self.state.word().to_owned(),
+        }
     }
 
     /// Says in a few words whether the fix applies alone.
@@ -131,6 +171,12 @@ impl FixFinding {
             (State::Present | State::NotAffected, _) => "-".to_owned(),
             _ if open.clone().count() == 0 => "-".to_owned(),
             _ if open.clone().any(|fix| fix.applies.is_none()) => "unknown".to_owned(),
+            _ if open.clone().any(|fix| fix.applies == Some(Applies::Excludes)) => {
+                APPLIES_ALONE.to_owned()
+            }
+            _ if open.clone().all(|fix| fix.applies == Some(Applies::Nothing)) => {
+                "nowhere".to_owned()
+            }
             (_, 0) => APPLIES_CLEANLY.to_owned(),
             (_, 1) => "1 conflict".to_owned(),
             (_, count) => format!("{count} conflicts"),
@@ -147,9 +193,32 @@ impl Report {
         });
     }
 
+    /// What keeps the list from being whole.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        self.databases.iter().filter_map(Database::problem).collect()
+    }
+
     /// Returns whether an advisory is about upstream.
     pub(crate) fn has_matches(&self) -> bool {
         self.databases.iter().any(|database| database.matching > 0)
+    }
+
+    /// Numbers of findings by their state in words; what is only likely counts apart, where there is any.
+    pub(crate) fn state_counts(&self) -> Vec<(String, usize)> {
+        let states = [State::Missing, State::Unclear, State::Present, State::NotAffected];
+        let count = |words: &str| {
+            self.findings.iter().filter(|finding| finding.state_words() == words).count()
+        };
+        let counts = states.iter().flat_map(|state| {
+            let likely = format!("likely {}", state.word());
+            [(likely, true), (state.word().to_owned(), false)]
+        });
+        let counts = counts.map(|(words, is_likely)| {
+            let count = count(&words);
+            (words, count, is_likely)
+        });
+        let shown = counts.filter(|(_, count, is_likely)| *count > 0 || !is_likely);
+        shown.map(|(words, count, _)| (words, count)).collect()
     }
 
     pub(crate) fn count(&self, state: State) -> usize {
@@ -189,6 +258,7 @@ pub(super) mod tests {
             applies: Some(Applies::Cleanly),
             has_code: true,
             paths: vec!["src/a b.c".to_owned()],
+            files: FileFacts::default(),
         };
         FixFinding {
             id: AdvisoryId::parse(id).unwrap(),
@@ -245,6 +315,28 @@ pub(super) mod tests {
         assert_eq!(open.applies_words(), "2 conflicts");
         open.fixes[0].applies = None;
         assert_eq!(open.applies_words(), "unknown");
+        open.fixes[0].applies = Some(Applies::Excludes);
+        assert_eq!(open.applies_words(), "one of them");
+        open.fixes[0].applies = Some(Applies::Nothing);
+        assert_eq!(open.applies_words(), "nowhere");
         assert_eq!(finding("A-1", State::Present, Severity::Low).applies_words(), "-");
+    }
+
+    #[test]
+    fn a_word_of_judgement_stands_alone_only_where_it_is_certain() {
+        for state in [State::Present, State::NotAffected] {
+            let likely = finding("A-1", state, Severity::Low);
+            assert_eq!(likely.state_words(), format!("likely {}", state.word()));
+            let certain = FixFinding { sureness: Sureness::Certain, ..likely.clone() };
+            assert_eq!(certain.state_words(), state.word());
+            assert!(likely.is_listed() && !certain.is_listed());
+        }
+        assert_eq!(finding("A-1", State::Missing, Severity::Low).state_words(), "missing");
+        let counts = report(vec![finding("A-1", State::Present, Severity::Low)]).state_counts();
+        let counts: Vec<String> =
+            counts.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
+        let expected =
+            ["0 missing", "0 unclear", "1 likely present", "0 present", "0 not affected"];
+        assert_eq!(counts, expected);
     }
 }

@@ -21,10 +21,12 @@ pub(crate) const FORK_PATTERNS: &[&str] = &[
     "cherry.picked from commit",
     "backport",
     "upstream.commit",
-    "this reverts commit",
     "CVE-[0-9]{4}-[0-9]{4}",
     "GHSA-[0-9a-z]{4}-[0-9a-z]{4}-[0-9a-z]{4}",
 ];
+
+/// The same for commits that undo others.
+pub(crate) const REVERT_PATTERNS: &[&str] = &["reverts commit"];
 
 /// Words that say that a commit is a security fix.
 const WORDS: &[&str] = &[

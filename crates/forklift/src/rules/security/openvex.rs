@@ -4,7 +4,7 @@ use model::digest::short_sha256;
 use serde_json::{Value, json};
 
 use super::finding::{FindingSource, FixFinding, Report};
-use super::presence::State;
+use super::presence::{State, Sureness};
 use super::project::ProjectNames;
 
 const CONTEXT: &str = "https://openvex.dev/ns/v0.2.0";
@@ -15,43 +15,48 @@ pub(crate) fn render_openvex(report: &Report, author: &str) -> Value {
     let statements: Vec<Value> =
         report.findings.iter().map(|finding| render_statement(finding, &product)).collect();
     let content = json!([report.base, report.at, statements]).to_string();
+    // The format has no field for what could not be read.
+    let problems =
+        report.problems().iter().map(|it| format!("; incomplete: {it}")).collect::<String>();
     json!({
         "@context": CONTEXT,
         "@id": format!("https://openvex.dev/docs/public/vex-{}", short_sha256(content.as_bytes(), 32)),
         "author": author,
         "timestamp": report.at,
         "version": 1,
-        "tooling": "forklift security",
+        "tooling": format!("forklift security{problems}"),
         "statements": statements,
     })
 }
 
 fn render_statement(finding: &FixFinding, product: &Value) -> Value {
-    let status = match finding.state {
-        State::Missing => "affected",
-        State::Unclear => "under_investigation",
-        State::NotAffected => "not_affected",
-        State::Present => "fixed",
+    // Whoever reads the document acts on a status without looking, so a likely one is none.
+    let status = match (finding.state, finding.sureness) {
+        (State::Missing, _) => "affected",
+        (State::NotAffected, Sureness::Certain) => "not_affected",
+        (State::Present, Sureness::Certain) => "fixed",
+        (State::Unclear | State::NotAffected | State::Present, _) => "under_investigation",
     };
     let mut statement = json!({
         "vulnerability": {"name": finding.id, "aliases": finding.aliases, "description": finding.summary},
         "products": [product],
         "status": status,
-        "status_notes": format!("{} ({}, {})", finding.why, source_words(&finding.source), sure(finding)),
+        "status_notes": format!("{}: {} ({}, {})", finding.state_words(), finding.why, source_words(&finding.source), sure(finding)),
     });
-    match finding.state {
-        State::Missing => {
+    match (finding.state, finding.sureness) {
+        (State::Missing, _) => {
             let action = format!("Land upstream's fix: forklift security land {}", finding.id);
             statement["action_statement"] = json!(action);
         }
-        State::NotAffected => statement["justification"] = json!("vulnerable_code_not_present"),
-        State::Unclear | State::Present => {}
+        (State::NotAffected, Sureness::Certain) => {
+            statement["justification"] = json!("vulnerable_code_not_present");
+        }
+        (State::Unclear | State::NotAffected | State::Present, _) => {}
     }
     statement
 }
 
 fn sure(finding: &FixFinding) -> &'static str {
-    use super::presence::Sureness;
     match finding.sureness {
         Sureness::Certain => "by what git records",
         Sureness::Likely => "by the lines of the files",
@@ -96,7 +101,11 @@ mod tests {
     #[test]
     fn every_state_has_its_status_and_what_the_format_asks_for() {
         let states = [State::Missing, State::Unclear, State::NotAffected, State::Present];
-        let findings = states.map(|state| finding("A-1", state, Severity::High)).to_vec();
+        let certain = |state| FixFinding {
+            sureness: Sureness::Certain,
+            ..finding("A-1", state, Severity::High)
+        };
+        let findings = states.map(certain).to_vec();
         let vex = render_openvex(&report(findings), "Ada");
         let status = |at: usize| vex["statements"][at]["status"].as_str().unwrap().to_owned();
         let found: Vec<String> = (0..4).map(status).collect();
@@ -106,6 +115,18 @@ mod tests {
         let product = format!("pkg:github/me/fork@{}", "b".repeat(40));
         assert_eq!(vex["statements"][0]["products"][0]["@id"], product);
         assert_eq!(vex["timestamp"], "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_is_only_likely_is_under_investigation() {
+        let states = [State::NotAffected, State::Present];
+        let findings = states.map(|state| finding("A-1", state, Severity::High)).to_vec();
+        let vex = render_openvex(&report(findings), "Ada");
+        for at in 0..2 {
+            assert_eq!(vex["statements"][at]["status"], "under_investigation");
+            assert!(vex["statements"][at].get("justification").is_none());
+            assert!(vex["statements"][at]["status_notes"].to_string().contains("likely"));
+        }
     }
 
     #[test]

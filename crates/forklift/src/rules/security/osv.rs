@@ -3,20 +3,23 @@
 //! The files come from elsewhere: sizes and numbers have limits, identifiers have an alphabet, and text keeps no control
 //! character.
 
+use std::collections::BTreeSet;
+
 use model::id::Sha;
 use serde::Deserialize;
 
-use super::advisory::{Advisory, AdvisoryId, AdvisoryRange, BadId, Point, Segment};
+use super::advisory::{Advisory, AdvisoryId, AdvisoryRange, BadId, Point};
 use super::severity::Severity;
 
-/// Bytes of a file. The largest of the public databases have a few hundred kilobytes, most of it lists of versions.
-pub(crate) const MOST_BYTES: usize = 2 << 20;
+/// Bytes of a file. The largest of the public databases have a few megabytes, most of it lists of versions.
+pub(crate) const MOST_BYTES: usize = 16 << 20;
 
 /// Bytes of one text.
 const TEXT_BYTES: usize = 300;
 
-/// Entries of one list: aliases, references, ranges and events.
-const MOST_ENTRIES: usize = 200;
+/// Entries of one list: aliases, references, affected packages, ranges and events. A file with more is refused: what is left out
+/// may be the entry that matters.
+const MOST_ENTRIES: usize = 10_000;
 
 /// Format of a file, by the end of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,11 @@ pub(crate) enum OsvFault {
     Text,
     #[error("it is not an advisory: {0}")]
     Shape(String),
+    /// A document of another kind.
+    #[error("it is not an advisory: it has no id")]
+    Other,
+    #[error("a list in it has more than {MOST_ENTRIES} entries")]
+    Entries,
     #[error(transparent)]
     Id(#[from] BadId),
 }
@@ -58,6 +66,7 @@ struct OsvText {
     summary: Option<String>,
     details: Option<String>,
     withdrawn: Option<String>,
+    modified: Option<String>,
     #[serde(deserialize_with = "or_empty")]
     severity: Vec<SeverityText>,
     #[serde(deserialize_with = "or_empty")]
@@ -155,35 +164,56 @@ pub(crate) fn parse_osv(bytes: &[u8], format: OsvFormat) -> Result<Advisory, Osv
         OsvFormat::Json => serde_json::from_str(text).map_err(|error| shape(&error))?,
         OsvFormat::Yaml => serde_saphyr::from_str(text).map_err(|error| shape(&error))?,
     };
-    let Some(id) = &written.id else { return Err(OsvFault::Shape("it has no id".to_owned())) };
+    let Some(id) = &written.id else {
+        return Err(match written.affected.is_empty() {
+            true => OsvFault::Other,
+            false => OsvFault::Shape("it has no id".to_owned()),
+        });
+    };
     let id = AdvisoryId::parse(id)?;
+    refuse_long_lists(&written)?;
     let summary = written.summary.as_deref().or(written.details.as_deref()).unwrap_or_default();
-    let aliases = written.aliases.iter().take(MOST_ENTRIES);
-    let fixes = written.references.iter().take(MOST_ENTRIES);
+    let fixes = written.references.iter();
     let fixes = fixes.filter(|reference| reference.kind.as_deref() == Some("FIX"));
-    let affected = written.affected.iter().take(MOST_ENTRIES);
+    let aliases = written.aliases.iter();
     Ok(Advisory {
         id,
         aliases: aliases.filter_map(|alias| AdvisoryId::parse(alias).ok()).collect(),
         summary: clean(summary.lines().next().unwrap_or_default()),
         severity: severity_of(&written),
         is_withdrawn: written.withdrawn.is_some(),
-        packages: affected.clone().flat_map(|one| package_names(&one.package)).collect(),
-        ranges: affected.flat_map(ranges_of).take(MOST_ENTRIES).collect(),
+        modified: written.modified.as_deref().and_then(|text| text.parse().ok()),
+        packages: written.affected.iter().flat_map(|one| package_names(&one.package)).collect(),
+        ranges: written.affected.iter().flat_map(ranges_of).collect(),
         fix_urls: fixes.filter_map(|fix| fix.url.as_deref().map(clean)).collect(),
     })
 }
 
+fn refuse_long_lists(written: &OsvText) -> Result<(), OsvFault> {
+    let ranges = written.affected.iter().flat_map(|one| &one.ranges);
+    let counts = [
+        written.aliases.len(),
+        written.references.len(),
+        written.affected.len(),
+        ranges.clone().count(),
+        ranges.map(|range| range.events.len()).sum(),
+    ];
+    match counts.iter().any(|count| *count > MOST_ENTRIES) {
+        true => Err(OsvFault::Entries),
+        false => Ok(()),
+    }
+}
+
 /// The worst severity that the file states; the word of a database outranks a vector.
 fn severity_of(written: &OsvText) -> Severity {
-    let affected = written.affected.iter().take(MOST_ENTRIES);
+    let affected = written.affected.iter();
     let specific =
         affected.clone().flat_map(|one| [&one.ecosystem_specific, &one.database_specific]);
     let words =
         specific.chain([&written.database_specific]).filter_map(|it| it.severity.as_deref());
     let word = words.map(Severity::of_word).min().unwrap_or(Severity::Unknown);
     let vectors = affected.flat_map(|one| &one.severity).chain(&written.severity);
-    let vectors = vectors.take(MOST_ENTRIES).filter_map(|it| it.score.as_deref());
+    let vectors = vectors.filter_map(|it| it.score.as_deref());
     let computed = vectors.map(Severity::of_vector).min().unwrap_or(Severity::Unknown);
     if word == Severity::Unknown { computed } else { word }
 }
@@ -198,48 +228,35 @@ fn package_names(package: &PackageText) -> Vec<String> {
 
 fn ranges_of(affected: &AffectedText) -> Vec<AdvisoryRange> {
     let within = affected.database_specific.fixed_range.as_deref().and_then(parse_commit_range);
+    let packages = package_names(&affected.package);
     let range = |range: &RangeText| {
         let is_git = range.kind.as_deref() == Some("GIT");
-        let segments = segments_of(&range.events, is_git);
-        let ends = |end: &Sha| {
-            let fixed = segments.iter().flat_map(|segment: &Segment| &segment.fixed);
-            fixed.filter_map(Point::commit).any(|commit| commit == end)
+        let point = |text: &str| match (is_git, Sha::parse(text)) {
+            (true, Ok(commit)) => Some(Point::Commit(commit)),
+            (true, Err(_)) => None,
+            (false, _) => Some(Point::Version(clean(text))),
         };
+        let begins = range.events.iter().filter_map(|event| event.introduced.as_deref());
+        let fixed = range.events.iter().filter_map(|event| event.fixed.as_deref());
+        let fixed: Vec<Point> = fixed.filter_map(point).collect();
+        let ends = |end: &Sha| fixed.iter().filter_map(Point::commit).any(|commit| commit == end);
+        let introduced: BTreeSet<Option<Point>> =
+            begins.map(|text| if text == "0" { None } else { point(text) }).collect();
         AdvisoryRange {
             repo: range.repo.as_deref().map(clean).filter(|_| is_git),
+            packages: packages.clone(),
             fixed_within: within.clone().filter(|(_, end)| ends(end)),
-            segments,
+            introduced: introduced.into_iter().collect(),
+            fixed,
         }
     };
-    affected.ranges.iter().take(MOST_ENTRIES).map(range).collect()
+    affected.ranges.iter().map(range).collect()
 }
 
 /// Parses `from:to`, as the database of OSS-Fuzz has it.
 fn parse_commit_range(text: &str) -> Option<(Sha, Sha)> {
     let (from, to) = text.split_once(':')?;
     Some((Sha::parse(from).ok()?, Sha::parse(to).ok()?))
-}
-
-fn segments_of(events: &[EventText], is_git: bool) -> Vec<Segment> {
-    let point = |text: &str| match (is_git, Sha::parse(text)) {
-        (true, Ok(commit)) => Some(Point::Commit(commit)),
-        (true, Err(_)) => None,
-        (false, _) => Some(Point::Version(clean(text))),
-    };
-    let mut segments: Vec<Segment> = Vec::new();
-    for event in events.iter().take(MOST_ENTRIES) {
-        if let Some(introduced) = event.introduced.as_deref() {
-            let introduced = if introduced == "0" { None } else { point(introduced) };
-            segments.push(Segment { introduced, fixed: Vec::new() });
-        }
-        if let Some(fixed) = event.fixed.as_deref().and_then(point) {
-            match segments.last_mut() {
-                Some(segment) => segment.fixed.push(fixed),
-                None => segments.push(Segment { introduced: None, fixed: vec![fixed] }),
-            }
-        }
-    }
-    segments
 }
 
 /// A text without control characters and of limited length.
@@ -279,7 +296,7 @@ mod tests {
         assert!(advisory.is_called("cve-2020-26264") && advisory.is_called("GO-2021-0063"));
         assert_eq!(advisory.fix_commits().map(|it| it.to_string()).collect::<Vec<_>>(), [A]);
         assert_eq!(advisory.packages[1], "go/github.com/ethereum/go-ethereum");
-        let fixed = &advisory.ranges[0].segments[0].fixed;
+        let fixed = &advisory.ranges[0].fixed;
         assert_eq!(fixed, &[Point::Version("1.9.25".to_owned())]);
     }
 
@@ -296,20 +313,46 @@ mod tests {
         let range = &advisory.ranges[0];
         assert_eq!(range.repo.as_deref(), Some("https://github.com/x/y"));
         assert!(range.fixed_within.is_some());
-        assert_eq!(range.segments[0].introduced.as_ref().unwrap().commit().unwrap().as_str(), A);
+        assert_eq!(range.introduced[0].as_ref().unwrap().commit().unwrap().as_str(), A);
     }
 
     #[test]
-    fn events_belong_to_the_beginning_before_them() {
-        let events = format!(
-            r#"[{{"fixed": "{A}"}}, {{"introduced": "0"}}, {{"fixed": "{B}"}}, {{"introduced": "no id"}}]"#
-        );
-        let text = format!(
-            r#"{{"id": "X-1", "affected": [{{"ranges": [{{"type": "GIT", "events": {events}}}]}}]}}"#
-        );
-        let segments = json(&text).expect("good").ranges[0].segments.clone();
-        let counts: Vec<usize> = segments.iter().map(|segment| segment.fixed.len()).collect();
-        assert_eq!(counts, [1, 1, 0]);
+    fn the_order_of_events_says_nothing() {
+        let ranges = |events: &[String]| {
+            let events = events.join(",");
+            let text = format!(
+                r#"{{"id": "X-1", "affected": [{{"ranges": [{{"type": "GIT", "events": [{events}]}}]}}]}}"#
+            );
+            json(&text).expect("good").ranges
+        };
+        let events = [
+            r#"{"introduced": "0"}"#.to_owned(),
+            format!(r#"{{"fixed": "{A}"}}"#),
+            format!(r#"{{"introduced": "{B}"}}"#),
+        ];
+        let sorted = ranges(&events);
+        assert_eq!((sorted[0].introduced.len(), sorted[0].fixed.len()), (2, 1));
+        let [a, b, c] = events;
+        assert_eq!(ranges(&[c, b, a]), sorted);
+    }
+
+    #[test]
+    fn no_entry_of_a_long_list_is_left_out_without_a_word() {
+        let text = |count: usize| {
+            let other = r#"{"package": {"name": "p"}},"#.repeat(count);
+            format!(
+                r#"{{"id": "X-1", "affected": [{other} {{"ranges": [{{"type": "GIT", "events": [{{"fixed": "{A}"}}]}}]}}]}}"#
+            )
+        };
+        assert_eq!(json(&text(300)).expect("good").fix_commits().count(), 1);
+        assert!(matches!(json(&text(MOST_ENTRIES)), Err(OsvFault::Entries)));
+    }
+
+    #[test]
+    fn a_document_of_another_kind_is_told_from_a_broken_advisory() {
+        assert!(matches!(json(r#"{"name": "x", "version": "1"}"#), Err(OsvFault::Other)));
+        assert!(matches!(json(r#"{"affected": [{}]}"#), Err(OsvFault::Shape(_))));
+        assert!(matches!(json(r#"{"id": "X-1", "aliases": [1]}"#), Err(OsvFault::Shape(_))));
     }
 
     #[test]

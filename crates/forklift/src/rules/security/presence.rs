@@ -3,10 +3,16 @@
 //! A wrong "missing" costs people their trust in the list, so it needs three signs: the commit is not in the fork's history,
 //! no commit of the fork makes the same change, and the fork's files are as they were before the fix. What has fewer is
 //! listed as unclear, with the reason.
+//!
+//! A wrong "present" or "not affected" costs more, and is certain only where every file is, to the byte, one of upstream's: lines
+//! that stand in a file that the fork has changed may be switched off, and what a history has may be lost. Otherwise it is
+//! likely, and stays in the list.
 
 use merge::likeness::Likeness;
 use model::id::Sha;
 use serde::Serialize;
+
+use super::code_place::FileFacts;
 
 /// Share of a fix's new lines from which the fork counts as having it, and up to which as lacking it.
 const HAS_ADDED: f64 = 0.9;
@@ -17,7 +23,7 @@ const GONE: f64 = 0.2;
 const STILL_THERE: f64 = 0.66;
 
 /// The same where next to none of the new lines is there.
-const LACKS_ALL: f64 = 0.1;
+pub(crate) const LACKS_ALL: f64 = 0.1;
 pub(crate) const HALF_THERE: f64 = 0.5;
 
 /// Result of applying a commit alone to the fork, in memory.
@@ -30,6 +36,8 @@ pub(crate) enum Applies {
     Conflicts {
         paths: Vec<String>,
     },
+    /// It does not apply to the other commits of the fix, such as that of another branch.
+    Excludes,
 }
 
 /// Facts about one commit of a fix.
@@ -44,12 +52,10 @@ pub(crate) struct FixFacts {
     pub(crate) same_patch: Option<Sha>,
     /// A commit of the fork whose message says that it brings this one.
     pub(crate) said_by: Option<Sha>,
-    /// Files with code that it changes, and how many of them the fork has.
-    pub(crate) code_files: usize,
-    pub(crate) code_files_there: usize,
-    pub(crate) likeness: Likeness,
-    /// The same lines in the state of upstream that the fork has taken; looked at where the fork's history has the fix and its
-    /// files seem not to.
+    /// It has no difference to its parent at all.
+    pub(crate) changes_nothing: bool,
+    pub(crate) files: FileFacts,
+    /// The same lines in the state of upstream that the fork has taken, if that has the commit.
     pub(crate) upstream_likeness: Option<Likeness>,
     pub(crate) applies: Option<Applies>,
 }
@@ -63,9 +69,8 @@ impl FixFacts {
             reverted_by: None,
             same_patch: None,
             said_by: None,
-            code_files: 0,
-            code_files_there: 0,
-            likeness: Likeness::default(),
+            changes_nothing: false,
+            files: FileFacts::default(),
             upstream_likeness: None,
             applies: None,
         }
@@ -73,7 +78,7 @@ impl FixFacts {
 
     /// Returns whether the files seem not to have the fix, whatever the history says.
     pub(crate) fn seems_lost(&self) -> bool {
-        self.code_files_there > 0 && what_is_left(self.likeness) != Remainder::Whole
+        self.files.code_files_there > 0 && what_is_left(self.files.likeness) != Remainder::Whole
     }
 }
 
@@ -112,28 +117,81 @@ fn what_is_left(lines: Likeness) -> Remainder {
 }
 
 /// Decides about a fix that the fork's history has: a later change may have taken it away again, as a merge with the
-/// strategy `ours` does. Code that upstream itself changed later says nothing.
+/// strategy `ours` does, or may have switched it off.
 fn judge_kept(facts: &FixFacts, why: &str) -> Presence {
     use Sureness::{Certain, Likely};
+    let files = &facts.files;
+    let likely = |why: String| Presence::new(State::Present, Likely, why);
+    let words = render_lines(files);
+    if files.is_upstreams(facts.upstream_likeness.is_some()) {
+        return match what_is_left(files.likeness) {
+            Remainder::Whole => Presence::new(State::Present, Certain, why),
+            Remainder::Part | Remainder::Replaced | Remainder::Undone => {
+                likely(format!("{why}, and upstream changed its lines since: {words}"))
+            }
+        };
+    }
+    if files.code_files == 0 || files.code_files_there == 0 {
+        return likely(format!(
+            "{why}, but the fork has no file with code in which to look for it"
+        ));
+    }
     let is_as_upstream = facts.upstream_likeness.is_some_and(|upstream| {
-        let own = facts.likeness;
+        let own = files.likeness;
         own.added_found >= upstream.added_found && own.removed_found <= upstream.removed_found
     });
-    let words = render_lines(facts.likeness);
-    let left = match facts.seems_lost() && !is_as_upstream {
-        true => what_is_left(facts.likeness),
-        false => Remainder::Whole,
-    };
-    match left {
-        Remainder::Whole => Presence::new(State::Present, Certain, why),
-        Remainder::Part => Presence::new(State::Present, Likely, format!("{why}; {words}")),
+    match what_is_left(files.likeness) {
+        Remainder::Whole => {
+            let lines = match files.likeness.added + files.likeness.removed {
+                0 => "it changes no line that can be looked for".to_owned(),
+                _ => words,
+            };
+            likely(format!("{why}; {lines}, in files that the fork has changed"))
+        }
+        _ if is_as_upstream && files.moved.is_empty() => {
+            likely(format!("{why}, and upstream changed its lines since: {words}"))
+        }
+        Remainder::Part => likely(format!("{why}; {words}")),
         Remainder::Replaced => {
             Presence::unclear(format!("{why}, and a later change has other code there: {words}"))
         }
-        Remainder::Undone => {
+        Remainder::Undone if files.moved.is_empty() || files.is_moved_whole() => {
             let why = format!("{why}, but it was lost by a later change: {words}");
             Presence::new(State::Missing, Likely, why)
         }
+        Remainder::Undone => {
+            Presence::unclear(format!("{why}, but other code looks like that before it: {words}"))
+        }
+    }
+}
+
+/// Decides about a fix whose application changes nothing: the fork has its result, or none of its files.
+fn judge_empty(facts: &FixFacts) -> Option<Presence> {
+    let (files, why) = (&facts.files, "applying it changes nothing in the fork");
+    let sureness = if files.is_upstreams(false) { Sureness::Certain } else { Sureness::Likely };
+    match what_is_left(files.likeness) {
+        _ if files.unsearched > 0 => Some(Presence::unclear(format!(
+            "{why}, and it could not be seen whether its code stands in other files"
+        ))),
+        Remainder::Undone => None,
+        Remainder::Whole if files.moved.is_empty() => {
+            Some(Presence::new(State::Present, sureness, why))
+        }
+        Remainder::Whole | Remainder::Part | Remainder::Replaced => {
+            let why = format!("{why}: {}", render_lines(files));
+            Some(Presence::new(State::Present, Sureness::Likely, why))
+        }
+    }
+}
+
+/// Decides about a fix of which a message of the fork says that it was brought: that is worth as much as the lines show.
+fn judge_said(facts: &FixFacts, said: &Sha) -> Presence {
+    let words = render_lines(&facts.files);
+    let why = format!("the fork's {} says that it brings it, but {words}", said.short());
+    let most = facts.files.likeness.added_share().is_some_and(|share| share >= HALF_THERE);
+    match facts.reverted_by {
+        None if most => Presence::new(State::Present, Sureness::Likely, why),
+        None | Some(_) => Presence::unclear(why),
     }
 }
 
@@ -180,17 +238,23 @@ impl Presence {
 /// Decides about one commit.
 pub(crate) fn judge_commit(facts: &FixFacts) -> Presence {
     use State::{Missing, NotAffected, Present};
-    use Sureness::{Certain, Likely};
+    use Sureness::Likely;
+    let files = &facts.files;
     if facts.reachable {
         return judge_kept(facts, "its commit is in the fork's history");
     }
-    if facts.applies == Some(Applies::Nothing) {
-        return Presence::new(Present, Certain, "applying it changes nothing in the fork");
+    if facts.changes_nothing {
+        return Presence::unclear("it changes no file, and so is not the fix itself");
+    }
+    if facts.applies == Some(Applies::Nothing)
+        && let Some(presence) = judge_empty(facts)
+    {
+        return presence;
     }
     if let Some(same) = facts.same_patch.as_ref().filter(|_| facts.reverted_by.is_none()) {
         return judge_kept(facts, &format!("the fork's {} makes the same change", same.short()));
     }
-    let lines = facts.likeness;
+    let lines = files.likeness;
     let (added, removed) = (lines.added_share(), lines.removed_share());
     let has_new = added.is_some_and(|share| share >= HAS_ADDED);
     let lacks_new = added.is_none_or(|share| share <= LACKS_ADDED);
@@ -198,38 +262,46 @@ pub(crate) fn judge_commit(facts: &FixFacts) -> Presence {
     let lacks_all = added.is_none_or(|share| share <= LACKS_ALL);
     let least = if lacks_all { HALF_THERE } else { STILL_THERE };
     let old_there = removed.is_some_and(|share| share >= least);
-    let words = render_lines(lines);
+    let words = render_lines(files);
     if has_new && old_gone && lines.added >= 2 {
         return Presence::new(Present, Likely, format!("the fork has its lines: {words}"));
     }
-    if let Some(said) = &facts.said_by {
-        let why = format!("the fork's {} says that it brings it, but {words}", said.short());
-        return match facts.reverted_by {
-            None => Presence::new(Present, Likely, why),
-            Some(_) => Presence::unclear(why),
+    let fits = facts.applies == Some(Applies::Cleanly);
+    let is_missing = lacks_new
+        && match files.moved.is_empty() {
+            true => old_there || (fits && removed.is_none() && files.code_files_there > 0),
+            false => files.is_moved_whole() && removed.is_none_or(|_| old_there),
         };
+    if let Some(said) = facts.said_by.as_ref().filter(|_| !is_missing || lines.added == 0) {
+        return judge_said(facts, said);
     }
     if facts.applies.is_none() {
         return Presence::unclear("it changes too much to be compared");
     }
-    if facts.code_files == 0 {
+    if files.code_files == 0 {
         return Presence::unclear("it changes no code: tests, documents or other files alone");
     }
-    if facts.code_files_there == 0 {
-        return Presence::new(
-            NotAffected,
-            Likely,
-            "the fork has none of the files that it changes",
-        );
+    if files.code_files_there == 0 {
+        let why = "the fork has none of the files that it changes";
+        return match files.unsearched {
+            0 => Presence::new(NotAffected, Likely, format!("{why}, and their code in no other")),
+            _ => Presence::unclear(format!(
+                "{why}, and it could not be seen whether their code stands in others"
+            )),
+        };
     }
     if lines.added + lines.removed == 0 {
         return Presence::unclear("it changes no line that can be looked for");
     }
-    let fits = facts.applies == Some(Applies::Cleanly);
-    if lacks_new && (old_there || (fits && removed.is_none())) {
-        let why = match &facts.reverted_by {
-            Some(revert) => format!("the fork's {} reverts it; {words}", revert.short()),
-            None => words,
+    if is_missing {
+        let why = match (&facts.reverted_by, &facts.said_by) {
+            (Some(revert), _) => {
+                format!("{} in the fork's history reverts it; {words}", revert.short())
+            }
+            (None, Some(said)) => {
+                format!("the fork's {} says that it brings it, but {words}", said.short())
+            }
+            (None, None) => words,
         };
         return Presence::new(Missing, Likely, why);
     }
@@ -244,13 +316,14 @@ pub(crate) fn judge_commit(facts: &FixFacts) -> Presence {
     Presence::unclear(format!("the fork has part of it: {words}"))
 }
 
-fn render_lines(lines: Likeness) -> String {
-    let Likeness { added, added_found, removed, removed_found } = lines;
+fn render_lines(files: &FileFacts) -> String {
+    let Likeness { added, added_found, removed, removed_found } = files.likeness;
     let new = format!("{added_found} of {added} new lines are there");
-    match removed {
+    let words = match removed {
         0 => new,
         _ => format!("{removed_found} of {removed} old lines are still there, {new}"),
-    }
+    };
+    words + &files.moved_words()
 }
 
 /// Joins the states of the commits of one fix: it is there with all of them, and missing when none of them is there.
@@ -303,21 +376,33 @@ pub(crate) fn join_beginnings(
 
 #[cfg(test)]
 mod tests {
+    use super::super::code_place::MovedCode;
     use super::*;
 
     fn facts(added: (usize, usize), removed: (usize, usize)) -> FixFacts {
+        let likeness = Likeness {
+            added_found: added.0,
+            added: added.1,
+            removed_found: removed.0,
+            removed: removed.1,
+        };
+        let files =
+            FileFacts { code_files: 1, code_files_there: 1, likeness, ..FileFacts::default() };
         FixFacts {
-            code_files: 1,
-            code_files_there: 1,
-            likeness: Likeness {
-                added_found: added.0,
-                added: added.1,
-                removed_found: removed.0,
-                removed: removed.1,
-            },
+            files,
             applies: Some(Applies::Cleanly),
             ..FixFacts::unknown(&Sha::parse(&"a".repeat(40)).unwrap())
         }
+    }
+
+    /// The same with files that are upstream's to the byte.
+    fn upstreams(facts: FixFacts) -> FixFacts {
+        FixFacts { files: FileFacts { as_new: 1, ..facts.files }, ..facts }
+    }
+
+    fn moved(facts: FixFacts, is_whole: bool) -> FixFacts {
+        let moved = vec![MovedCode { path: "big.c".to_owned(), is_whole }];
+        FixFacts { files: FileFacts { moved, ..facts.files }, ..facts }
     }
 
     #[track_caller]
@@ -327,16 +412,19 @@ mod tests {
     }
 
     #[test]
-    fn what_git_records_is_certain() {
+    fn what_git_records_is_certain_where_every_file_is_upstreams() {
         let other = Some(Sha::parse(&"b".repeat(40)).unwrap());
         let lacking = facts((0, 3), (2, 2));
         let having = facts((3, 3), (0, 2));
-        check(&FixFacts { reachable: true, ..having.clone() }, State::Present, Sureness::Certain);
-        let same = FixFacts { same_patch: other.clone(), ..having };
-        check(&same, State::Present, Sureness::Certain);
         let same = FixFacts { same_patch: other.clone(), ..lacking.clone() };
-        let empty = FixFacts { applies: Some(Applies::Nothing), ..lacking.clone() };
-        check(&empty, State::Present, Sureness::Certain);
+        for way in [
+            FixFacts { reachable: true, ..having.clone() },
+            FixFacts { same_patch: other.clone(), ..having.clone() },
+            FixFacts { applies: Some(Applies::Nothing), ..having },
+        ] {
+            check(&upstreams(way.clone()), State::Present, Sureness::Certain);
+            check(&way, State::Present, Sureness::Likely);
+        }
         let undone = FixFacts { reverted_by: other, ..same };
         check(&undone, State::Missing, Sureness::Likely);
     }
@@ -345,13 +433,13 @@ mod tests {
     fn a_fix_of_the_history_that_the_files_lost_is_not_present() {
         let kept = |added, removed| FixFacts { reachable: true, ..facts(added, removed) };
         for (added, removed, state, sureness) in [
-            ((3, 3), (0, 2), State::Present, Sureness::Certain),
-            ((0, 0), (0, 0), State::Present, Sureness::Certain),
+            ((3, 3), (0, 2), State::Present, Sureness::Likely),
+            ((0, 0), (0, 0), State::Present, Sureness::Likely),
             ((2, 3), (0, 2), State::Present, Sureness::Likely),
             ((0, 3), (2, 2), State::Missing, Sureness::Likely),
             ((0, 3), (0, 0), State::Missing, Sureness::Likely),
             ((0, 0), (2, 2), State::Missing, Sureness::Likely),
-            ((0, 0), (0, 2), State::Present, Sureness::Certain),
+            ((0, 0), (0, 2), State::Present, Sureness::Likely),
             ((0, 3), (0, 2), State::Unclear, Sureness::Unknown),
             ((0, 1), (0, 0), State::Unclear, Sureness::Unknown),
         ] {
@@ -360,19 +448,57 @@ mod tests {
         let same =
             FixFacts { same_patch: Some(facts((0, 1), (0, 0)).commit), ..facts((0, 3), (2, 2)) };
         check(&same, State::Missing, Sureness::Likely);
-        let gone = FixFacts { code_files_there: 0, ..kept((0, 3), (2, 2)) };
-        check(&gone, State::Present, Sureness::Certain);
+        let lost = kept((0, 3), (2, 2));
+        check(&moved(lost.clone(), true), State::Missing, Sureness::Likely);
+        check(&moved(lost.clone(), false), State::Unclear, Sureness::Unknown);
+        let gone = FixFacts { files: FileFacts { code_files_there: 0, ..lost.files }, ..lost };
+        check(&gone, State::Present, Sureness::Likely);
     }
 
     #[test]
     fn code_that_upstream_changed_after_its_fix_is_not_lost_by_the_fork() {
         let kept = FixFacts { reachable: true, ..facts((0, 3), (2, 2)) };
         let upstream = |added: (usize, usize), removed: (usize, usize)| FixFacts {
-            upstream_likeness: Some(facts(added, removed).likeness),
+            upstream_likeness: Some(facts(added, removed).files.likeness),
             ..kept.clone()
         };
-        check(&upstream((0, 3), (2, 2)), State::Present, Sureness::Certain);
+        check(&upstream((0, 3), (2, 2)), State::Present, Sureness::Likely);
         check(&upstream((3, 3), (0, 2)), State::Missing, Sureness::Likely);
+    }
+
+    #[test]
+    fn a_commit_without_a_change_is_no_fix() {
+        let empty = FixFacts {
+            changes_nothing: true,
+            applies: Some(Applies::Nothing),
+            files: FileFacts::default(),
+            ..facts((0, 0), (0, 0))
+        };
+        check(&empty, State::Unclear, Sureness::Unknown);
+        check(&FixFacts { reachable: true, ..empty }, State::Present, Sureness::Likely);
+    }
+
+    #[test]
+    fn a_fix_that_changes_nothing_is_not_present_while_its_code_stands_elsewhere() {
+        let removal = FixFacts { applies: Some(Applies::Nothing), ..facts((0, 0), (9, 9)) };
+        check(&moved(removal.clone(), true), State::Missing, Sureness::Likely);
+        check(&moved(removal.clone(), false), State::Unclear, Sureness::Unknown);
+        let files = FileFacts { unsearched: 1, ..facts((0, 0), (0, 0)).files };
+        check(&FixFacts { files, ..removal }, State::Unclear, Sureness::Unknown);
+    }
+
+    #[test]
+    fn a_message_that_says_it_brings_a_fix_is_worth_what_the_lines_show() {
+        let said = |added, removed| FixFacts {
+            said_by: Some(Sha::parse(&"b".repeat(40)).unwrap()),
+            ..facts(added, removed)
+        };
+        check(&said((3, 4), (0, 2)), State::Present, Sureness::Likely);
+        check(&said((1, 4), (0, 2)), State::Unclear, Sureness::Unknown);
+        check(&said((0, 4), (2, 2)), State::Missing, Sureness::Likely);
+        let conflicts = Some(Applies::Conflicts { paths: Vec::new() });
+        let stuck = FixFacts { applies: conflicts, ..said((0, 4), (0, 0)) };
+        check(&stuck, State::Unclear, Sureness::Unknown);
     }
 
     #[test]
@@ -397,9 +523,15 @@ mod tests {
 
     #[test]
     fn a_fork_without_the_code_is_not_affected() {
-        let gone = FixFacts { code_files_there: 0, ..facts((0, 3), (0, 2)) };
-        check(&gone, State::NotAffected, Sureness::Likely);
-        check(&FixFacts { code_files: 0, ..gone }, State::Unclear, Sureness::Unknown);
+        let none = FileFacts { code_files: 1, ..FileFacts::default() };
+        let gone = |files| FixFacts { files, ..facts((0, 0), (0, 0)) };
+        check(&gone(none.clone()), State::NotAffected, Sureness::Likely);
+        let unsearched = FileFacts { unsearched: 1, ..none };
+        check(&gone(unsearched), State::Unclear, Sureness::Unknown);
+        check(&gone(FileFacts::default()), State::Unclear, Sureness::Unknown);
+        check(&moved(facts((0, 3), (2, 2)), true), State::Missing, Sureness::Likely);
+        check(&moved(facts((0, 3), (0, 0)), true), State::Missing, Sureness::Likely);
+        check(&moved(facts((0, 3), (2, 2)), false), State::Unclear, Sureness::Unknown);
     }
 
     #[test]

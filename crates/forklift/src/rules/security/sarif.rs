@@ -11,12 +11,12 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// Files that a result points to.
 const LOCATIONS: usize = 10;
 
-/// Renders what is missing or unclear. What the fork has is not a result.
+/// Renders what is missing, unclear or only likely to be there. What the fork has for certain is not a result.
 pub(crate) fn render_sarif(report: &Report, version: &str) -> Value {
-    let open = || {
-        let is_open = |it: &&FixFinding| matches!(it.state, State::Missing | State::Unclear);
-        report.findings.iter().filter(is_open)
-    };
+    let open = || report.findings.iter().filter(|finding| finding.is_listed());
+    let problems = report.problems();
+    let notices: Vec<Value> =
+        problems.iter().map(|text| json!({"level": "error", "message": {"text": text}})).collect();
     let rules: Vec<Value> = open().map(render_rule).collect();
     let results: Vec<Value> = open().enumerate().map(|(at, it)| render_result(at, it)).collect();
     json!({
@@ -30,6 +30,9 @@ pub(crate) fn render_sarif(report: &Report, version: &str) -> Value {
             "columnKind": "utf16CodeUnits",
             "versionControlProvenance": [{
                 "repositoryUri": report.origin, "revisionId": report.base, "branch": report.branch,
+            }],
+            "invocations": [{
+                "executionSuccessful": problems.is_empty(), "toolExecutionNotifications": notices,
             }],
             "results": results,
         }],
@@ -57,7 +60,7 @@ fn render_result(index: usize, finding: &FixFinding) -> Value {
         })
         .collect();
     let commits: Vec<_> = finding.fixes.iter().map(|fix| &fix.commit).collect();
-    let text = format!("{} The fix is {}: {}.", title(finding), finding.state.word(), finding.why);
+    let text = format!("{} The fix is {}: {}.", title(finding), finding.state_words(), finding.why);
     json!({
         "ruleId": finding.id,
         "ruleIndex": index,
@@ -112,7 +115,9 @@ fn encode_path(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::finding::Database;
     use super::super::finding::tests::{finding, report};
+    use super::super::presence::Sureness;
     use super::*;
 
     #[test]
@@ -121,7 +126,10 @@ mod tests {
             &report(vec![
                 finding("A-1", State::Missing, Severity::High),
                 finding("A-2", State::Unclear, Severity::High),
-                finding("A-3", State::Present, Severity::High),
+                FixFinding {
+                    sureness: Sureness::Certain,
+                    ..finding("A-3", State::Present, Severity::High)
+                },
             ]),
             "1.2.3",
         );
@@ -137,6 +145,25 @@ mod tests {
         let place = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
         assert_eq!(place, "src/a%20b.c");
         assert_eq!(results[0]["message"]["text"], "A-1: s. The fix is missing: why.");
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_a_notification_and_no_success() {
+        let run = |report: &Report| render_sarif(report, "1")["runs"][0]["invocations"][0].clone();
+        let mut report = report(Vec::new());
+        assert_eq!(run(&report)["executionSuccessful"], true);
+        report.databases.push(Database {
+            source: "/adv".to_owned(),
+            commit: None,
+            files: 3,
+            matching: 0,
+            unreadable: 1,
+            first_unreadable: Some("a.json: too large".to_owned()),
+        });
+        let found = run(&report);
+        assert_eq!(found["executionSuccessful"], false);
+        let text = found["toolExecutionNotifications"][0]["message"]["text"].to_string();
+        assert!(text.contains("1 file of /adv could not be read, such as a.json"), "{text}");
     }
 
     #[test]

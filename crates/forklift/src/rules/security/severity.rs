@@ -50,7 +50,7 @@ impl Severity {
         }
     }
 
-    /// Rates a CVSS vector of version 3. Other versions are not computed and are unknown.
+    /// Rates a CVSS vector of version 3. Other versions are not computed and are unknown, which no limit leaves out.
     pub(crate) fn of_vector(vector: &str) -> Self {
         base_score(vector).map_or(Self::Unknown, Self::of_score)
     }

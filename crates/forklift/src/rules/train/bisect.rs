@@ -1,4 +1,4 @@
-//! Search for the first commit with which the check fails.
+//! Search for a commit with which the check fails and before which it passes.
 
 use std::collections::BTreeMap;
 
@@ -60,6 +60,12 @@ impl Bisect {
         }
     }
 
+    /// Returns whether every commit before this position was seen to be green: else an earlier one may break the check too, and
+    /// a later one may mend it.
+    pub(crate) fn is_first(&self, position: usize) -> bool {
+        (1..position).all(|before| self.known.get(&before) == Some(&Probe::Green))
+    }
+
     /// The position nearest to the middle that was not tried, between a green and a red one. The lower half is the smaller
     /// one, because the search ends one trial later there.
     fn nearest_to_middle(&self, low: usize, high: usize) -> Option<usize> {
@@ -100,6 +106,20 @@ mod tests {
             assert_eq!(end, Bisection::Found(first));
             assert!(trials <= 9, "{trials} trials for {first}");
         }
+    }
+
+    #[test]
+    fn a_commit_is_the_first_only_where_each_before_it_was_seen_to_be_green() {
+        let mut bisect = Bisect::new(9);
+        for (position, probe) in [(5, Probe::Green), (7, Probe::Green), (8, Probe::Green)] {
+            bisect.learn(position, probe);
+        }
+        assert_eq!(bisect.next(), Bisection::Found(9));
+        assert!(!bisect.is_first(9) && bisect.is_first(1));
+        (1..9).for_each(|position| bisect.learn(position, Probe::Green));
+        assert!(bisect.is_first(9));
+        bisect.learn(3, Probe::Unknown);
+        assert!(!bisect.is_first(9));
     }
 
     #[test]
