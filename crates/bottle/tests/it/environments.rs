@@ -56,8 +56,8 @@ fn doctor_and_config_check_refuse_what_serve_refuses() {
     assert!(!output.stderr.contains("\\n"), "{}", output.snapshot());
     std::fs::write(path, "max_bottles = 2\n").expect("written");
     let output = person.run(&["doctor"]);
-    assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    assert!(output.stdout.contains("serve.toml: 0 repositories"), "{}", output.snapshot());
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("no repository is served"), "{}", output.snapshot());
 }
 
 /// A server that doctor calls good starts, and its schedules dispatch.

@@ -55,7 +55,8 @@ fn a_story_whose_merge_was_taken_back_is_lost() {
     let person = Person::accepted();
     write(&person.repo.dir().join("stories/STORY-0001.md"), "# STORY-0001: Test\n");
     person.repo.commit("stories");
-    person.set_meta("tf", "STORY", "STORY-0001");
+    let meta = person.workstream_dir("tf").join("meta.env");
+    write(&meta, &format!("{}STORY=STORY-0001\n", read(&meta)));
     person.ok(&["merge", "tf"]);
     let state = || person.json(&["story", "show", "STORY-0001"])["state"].clone();
     assert_eq!(state(), "done");
