@@ -116,9 +116,14 @@ impl FixRecord {
         }
     }
 
+    /// Returns whether anything but git made the result, so that a person has to judge it.
+    pub(crate) fn is_adapted(&self) -> bool {
+        self.landing.is_some_and(|landing| landing.maker != FixMaker::Git)
+    }
+
     /// What a person has to look at in an adapted fix.
     pub(crate) fn look(&self) -> Option<String> {
-        let landing = self.landing.filter(|landing| landing.maker != FixMaker::Git)?;
+        let landing = self.landing.filter(|_| self.is_adapted())?;
         Some(format!(
             "the fix was adapted by {}, and whether it still closes the hole is not known: {}",
             landing.maker_words(),
