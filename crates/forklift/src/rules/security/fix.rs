@@ -34,12 +34,12 @@ pub(crate) struct FixRecord {
     /// The commit to publish, once the result is verified: the result's files on top of `fork_tip`.
     #[serde(default)]
     pub(crate) commit: Option<Sha>,
-    /// What the result has of it, once there is one.
+    /// Count of its lines in the result, once there is one.
     #[serde(default)]
     pub(crate) landing: Option<FixLanding>,
 }
 
-/// Who applied a fix.
+/// Maker of the result that has a fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FixMaker {
@@ -121,7 +121,7 @@ impl FixRecord {
         self.landing.is_some_and(|landing| landing.maker != FixMaker::Git)
     }
 
-    /// What a person has to look at in an adapted fix.
+    /// Point about an adapted fix for a person to look at.
     pub(crate) fn look(&self) -> Option<String> {
         let landing = self.landing.filter(|_| self.is_adapted())?;
         Some(format!(
