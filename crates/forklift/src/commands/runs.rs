@@ -16,6 +16,7 @@ use super::ForkliftDirs;
 use crate::exit::{OrExit, Outcome};
 use crate::flow::record::ForkRunRecord;
 use crate::rules::judge::Verdict;
+use crate::rules::security::fix::FixRecord;
 
 pub(crate) fn cmd_runs(ui: &Ui) -> Outcome {
     let dirs = run_dir::list(&ForkliftDirs::from_env()?.runs).or_machine()?;
@@ -94,7 +95,12 @@ fn row(
                 }
                 sent => sent.map_or_else(|| "-".to_owned(), where_to),
             };
-            let verdict = meta.verdict.as_ref().map_or("", Verdict::word);
+            let verdict = match &meta.verdict {
+                Some(Verdict::Publish) if meta.fix.as_ref().is_some_and(FixRecord::is_adapted) => {
+                    "adapted"
+                }
+                verdict => verdict.as_ref().map_or("", Verdict::word),
+            };
             [run, age, state.to_owned(), verdict.to_owned(), sent]
         }
         Err(error) => {

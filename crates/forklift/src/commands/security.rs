@@ -23,7 +23,7 @@ use crate::rules::security::finding::{
 };
 use crate::rules::security::fix::FixRequest;
 use crate::rules::security::openvex::render_openvex;
-use crate::rules::security::presence::{Applies, State};
+use crate::rules::security::presence::{Applies, State, Sureness};
 use crate::rules::security::sarif::render_sarif;
 use crate::rules::security::severity::Severity;
 use crate::rules::words::counted;
@@ -333,7 +333,7 @@ fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixReq
     };
     match finding.state {
         State::Missing => refuse_unfit(finding)?,
-        State::Present | State::NotAffected => {
+        State::Present | State::NotAffected if finding.sureness == Sureness::Certain => {
             ui.event(
                 "land",
                 &json!({"id": finding.id, "state": finding.state, "why": finding.why}),
@@ -349,9 +349,15 @@ fn request_of(ui: &Ui, report: &Report, id: &AdvisoryId) -> Result<Option<FixReq
             );
             return Ok(None);
         }
-        State::Unclear => {
-            let text =
-                format!("it is unclear whether the fork needs {}: {}", finding.id, finding.why);
+        State::Unclear | State::Present | State::NotAffected => {
+            let text = match finding.state {
+                State::Present | State::NotAffected => {
+                    format!("{} is {}: {}", finding.id, finding.state_words(), finding.why)
+                }
+                State::Unclear | State::Missing => {
+                    format!("it is unclear whether the fork needs {}: {}", finding.id, finding.why)
+                }
+            };
             let fixes = finding.fixes.iter();
             let commits: Vec<String> =
                 fixes.map(|fix| format!("--commit {}", fix.commit.short())).collect();

@@ -173,7 +173,7 @@ pub(crate) struct RecordedSync {
     pub(crate) notes: SyncNotes,
 }
 
-/// What a sync finds on its way, for its record.
+/// Findings of a sync on its way, for its record.
 #[derive(Debug, Default)]
 pub(crate) struct SyncNotes {
     branch: RefCell<Option<BranchName>>,

@@ -188,7 +188,7 @@ pub(crate) fn find_later_result(
     Ok(later.map(|later| later.dir.id().clone()))
 }
 
-/// What the runs of a fork have published so far, by whether it is of the same kind as a run.
+/// Publications of the runs of a fork so far, by whether it is of the same kind as a run.
 pub(crate) fn earlier_publications(
     runs: &Path,
     like: &ForkRunRecord,

@@ -71,7 +71,7 @@ impl FetchedRefs {
     }
 
     /// Records that a branch was pushed, until the next fetch finds what became of it.
-    pub(crate) async fn add_pushed(
+    pub(crate) fn add_pushed(
         checkout: &UserRepo,
         cache: &Path,
         remote: &RemoteName,

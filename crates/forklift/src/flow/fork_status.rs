@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::attempt::AttemptStore;
 use super::fetched::{FetchedRefs, FetchedRemote, KnownTip};
 use super::observe::{find_repo, fork_key};
-use super::record::{Fork, ForkRunRecord, Withdrawal};
+use super::record::{BranchEnd, Fork, ForkRunRecord, Withdrawal};
 use super::run::{final_status, final_verdict};
 use super::sync_history::{
     FinishedSync, ForkRunOnDisk, days_since, finished_syncs, judge_syncs, newest_failure,
@@ -82,7 +82,7 @@ pub(crate) async fn observe_forks(
     let mut runs: Vec<ForkRunOnDisk> = dirs.filter_map(load).collect();
     // A fix that was landed alone is no sync.
     runs.retain(|run| run.record.fix.is_none());
-    let withdrawn: BTreeSet<RunId> = runs.iter().filter_map(withdrawn_by).collect();
+    let withdrawn = withdrawn_runs(&runs);
     let mut groups: Vec<Vec<ForkRunOnDisk>> = Vec::new();
     for run in runs {
         let Fork { path, branch, .. } = &run.record.fork;
@@ -138,11 +138,24 @@ fn attempts_without_run<'a>(
     found
 }
 
-fn withdrawn_by(run: &ForkRunOnDisk) -> Option<RunId> {
-    match &run.record.verdict {
-        Some(Verdict::Withdrawn { run: of }) if run.is_closed => Some(of.clone()),
-        _ => None,
+/// Runs whose publication was taken back, by a withdrawal of their own or of a later run that had renewed their branch.
+fn withdrawn_runs(runs: &[ForkRunOnDisk]) -> BTreeSet<RunId> {
+    let (mut withdrawn, mut branches) = (BTreeSet::new(), BTreeSet::new());
+    // Newest first: a branch that is pushed again after the withdrawal is there.
+    for run in runs {
+        let fork = &run.record.fork.path;
+        if let Some(withdrawal) = run.record.withdraws.as_ref().filter(|_| run.is_closed) {
+            withdrawn.insert(withdrawal.run.clone());
+            if withdrawal.branch_end != Some(BranchEnd::Moved) {
+                branches.insert((fork, &withdrawal.branch));
+            }
+        }
+        let sent = run.record.publication.as_ref();
+        if sent.is_some_and(|sent| branches.contains(&(fork, &sent.branch))) {
+            withdrawn.insert(run.record.run.clone());
+        }
     }
+    withdrawn
 }
 
 /// Words about a withdrawal that is not over: the branch may be there, and its pull request closed.
@@ -255,7 +268,7 @@ fn status_without_run(
         branch,
         behind: None,
         behind_days: None,
-        behind_unknown: Some("no sync has come so far".to_owned()),
+        behind_unknown: Some("no run of it is on record".to_owned()),
         last_good: last_good(&syncs),
         missed,
         overdue,

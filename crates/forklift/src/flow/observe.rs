@@ -465,10 +465,14 @@ pub(super) fn no_branch(remote: &RemoteName, fetched: &FetchedBranch, remedy: &s
     let names = heads.branches.keys().take(SHOWN_BRANCHES).map(BranchName::as_str);
     let names = names.collect::<Vec<_>>().join(", ");
     let more = heads.branches.len().saturating_sub(SHOWN_BRANCHES);
-    let has = match (names.is_empty(), more) {
-        (true, _) => "it has none at all".to_owned(),
-        (false, 0) => format!("it has {names}"),
-        (false, more) => format!("it has {names} and {more} more"),
+    if names.is_empty() {
+        return Failure::usage(format!(
+            "the remote '{remote}' has no branch '{branch}', and no other; is its address right? see: git remote get-url {remote}"
+        ));
+    }
+    let has = match more {
+        0 => format!("it has {names}"),
+        more => format!("it has {names} and {more} more"),
     };
     Failure::usage(format!("the remote '{remote}' has no branch '{branch}' ({has}); {remedy}"))
 }

@@ -96,14 +96,22 @@ impl ForkRun<'_> {
 
     /// Records for `forklift status` that origin has the branch. A fetch sees branches only where it asks the place that is
     /// pushed to.
-    pub(super) async fn note_pushed(&self, published: &Publication) -> Result<(), Failure> {
+    pub(super) async fn note_pushed(&self, published: &Publication) {
         let fork = &self.run.record.fork;
         if fork.push_url() != fork.origin {
-            return Ok(());
+            return;
         }
-        let checkout = find_repo(&fork.path).await?;
         let pushed = (&published.branch, &published.commit);
-        FetchedRefs::add_pushed(&checkout, &self.cache, &fork.remotes.origin, pushed).await
+        let noted = match find_repo(&fork.path).await {
+            Ok(checkout) => {
+                FetchedRefs::add_pushed(&checkout, &self.cache, &fork.remotes.origin, pushed)
+            }
+            Err(failure) => Err(failure),
+        };
+        // The branch is on origin, so the run goes on.
+        if let Err(failure) = noted {
+            self.ui.warn(&format!("'forklift status' may miss {}: {failure}", published.branch));
+        }
     }
 
     /// The folder of all runs.

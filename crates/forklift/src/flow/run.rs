@@ -72,7 +72,10 @@ impl<'a> ForkRun<'a> {
         let saved = SavedRun::<ForkRecord>::load(dir).map_err(Self::failure)?;
         let forge = ForgePlan::find(&saved.record.fork.forge, places)?;
         if saved.record.withdraws.is_none() {
-            AttemptStore::from_env()?.bring_back(&saved.record.fork.path)?;
+            let path = &saved.record.fork.path;
+            let back = AttemptStore::from_env().and_then(|store| store.bring_back(path));
+            // What is wrong with the records must not keep a run from its work.
+            back.unwrap_or_else(|failure| ui.warn(&failure.to_string()));
         }
         let settings = &saved.record.settings;
         let boxes = BoxSettings {
@@ -378,7 +381,7 @@ impl Product for ForkRun<'_> {
         let mut published = pushed.publication;
         if published.pushed {
             let pull = self.pull_request(&repo, &published.branch).await?;
-            self.note_pushed(&published).await?;
+            self.note_pushed(&published).await;
             let earlier = earlier_publications(self.runs(), &self.run.record)?;
             let folder = self.run.dir.path();
             match self.run.record.settings.publish_mode {

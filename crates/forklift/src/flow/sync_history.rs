@@ -17,7 +17,7 @@ use crate::rules::sync_health::{SyncFacts, SyncOutcome, SyncRun, count_missed, f
 
 const DAY_SECS: i64 = 24 * 3600;
 
-/// How far a recorded time may be ahead: clocks of machines that share a folder differ a little.
+/// Most that a recorded time may be ahead: clocks of machines that share a folder differ a little.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// A run as it was found.

@@ -109,7 +109,7 @@ fn opening(record: &ForkRunRecord, head: &BranchName) -> Section {
         (true, true) => "git, the fork's rules and its past, without an agent".to_owned(),
         (true, false) => "git alone, without an agent".to_owned(),
     };
-    let mark = format!("{MARK}\n{}", kind_mark(record.fix_id()));
+    let mark = format!("{MARK} {}", kind_mark(record.fix_id()));
     if let Some(fix) = &record.fix {
         let head = format!("{mark}\n\n{}", fix_text(fix, &branch, &by));
         return Section { head, ..Section::default() };

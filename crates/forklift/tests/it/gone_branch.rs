@@ -95,7 +95,7 @@ fn an_upstream_without_branches_is_not_up_to_date() {
     person.fork.checkout.git(&["remote", "set-url", "upstream", address]);
     let output = sync(&person, &[]);
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    assert!(output.stderr.contains("it has none at all"), "{}", output.stderr);
+    assert!(output.stderr.contains("has no branch 'main', and no other"), "{}", output.stderr);
     assert_eq!(row(&person)["behind"], Value::Null);
 }
 

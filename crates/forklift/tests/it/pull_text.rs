@@ -36,8 +36,7 @@ fn a_clean_merge_says_that_nothing_needs_a_look() {
 
     Merge `forklift/fork_[STAMP]` into `main`.
 
-    <!-- forklift -->
-    <!-- forklift: update -->
+    <!-- forklift --> <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by git alone, without an agent; judged by the host against the commits it pinned before the run.
 
@@ -99,8 +98,7 @@ fn a_merge_by_rules_names_the_rule_of_each_conflict() {
 
     Merge `forklift/fork_[STAMP]` into `main`.
 
-    <!-- forklift -->
-    <!-- forklift: update -->
+    <!-- forklift --> <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by git, the fork's rules and its past, without an agent; judged by the host against the commits it pinned before the run.
 
@@ -195,8 +193,7 @@ fn a_dropped_hunk_of_upstream_stands_first() {
 
     Merge `forklift/fork_[STAMP]` into `main`.
 
-    <!-- forklift -->
-    <!-- forklift: update -->
+    <!-- forklift --> <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by `scripted` in a sealed box; judged by the host against the commits it pinned before the run.
 
@@ -299,8 +296,7 @@ fn a_resumed_run_still_says_who_resolved_what() {
 
     Merge `forklift/fork_[STAMP]` into `main`.
 
-    <!-- forklift -->
-    <!-- forklift: update -->
+    <!-- forklift --> <!-- forklift: update -->
 
     Brings `main` up to date with upstream `[SHA]`. Made by `scripted` in a sealed box; judged by the host against the commits it pinned before the run.
 

@@ -253,7 +253,12 @@ fn a_fix_that_the_fork_switched_off_is_at_most_likely() {
     fork.fork_commit("off");
     check_open(&lane, &["present"]);
     lane.check_only("present", "likely");
-    assert!(lane.list(&[]).stdout.contains("likely present"));
+    assert!(lane.list(&[]).stdout.contains("1 likely present, 0 present"));
+    let source = lane.advisories.to_string_lossy().into_owned();
+    let args = ["security", "land", "ADV-2024-1", "--advisories", &source];
+    let output = lane.person.hermetic.run(&mut lane.person.forklift(&args));
+    assert_eq!(output.status, Some(2), "{}", output.snapshot());
+    assert!(output.stderr.contains("is likely present"), "{}", output.stderr);
 }
 
 #[test]

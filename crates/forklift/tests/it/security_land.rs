@@ -76,7 +76,7 @@ fn a_fix_that_a_merge_left_out_is_landed() {
     check_published(&lane, FIXED);
     let output = land(&lane, &["--commit", &lane.person.fork.upstream.sha("main~2^")]);
     assert_eq!(output.status, Some(2), "{}", output.snapshot());
-    assert!(output.stderr.contains("is in the fork already"), "{}", output.stderr);
+    assert!(output.stderr.contains("applying it again changes nothing"), "{}", output.stderr);
 }
 
 #[test]
@@ -166,6 +166,8 @@ fn an_adapted_fix_is_for_a_person_and_is_never_said_to_be_in() {
         assert!(output.stdout.contains("a person has to judge"), "{}", output.stdout);
         assert!(output.stdout.contains("still closes the hole is not known"), "{}", output.stdout);
         assert!(output.stdout.contains("2 of its 2 new lines are there"), "{}", output.stdout);
+        let runs = lane.person.hermetic.run(&mut lane.person.forklift(&["runs"])).stdout;
+        assert!(runs.contains("adapted") && !runs.contains("verified"), "{runs}");
         for word in ["verified", "is in;"] {
             assert!(!output.stdout.contains(word), "{word}: {}", output.stdout);
         }
@@ -293,7 +295,7 @@ fn what_the_fork_has_needs_nothing_and_what_is_unknown_is_said() {
     wrong(&["ADV-2024-1", "--commit", "0123456789"], "has no commit 0123456789");
     wrong(&["ADV-2024-1", "--target", "v1"], "have no meaning here");
     let own = lane.person.fork.checkout.head();
-    wrong(&["ADV-2024-1", "--commit", &own], "is in the fork already");
+    wrong(&["ADV-2024-1", "--commit", &own], "applying it again changes nothing");
     assert!(lane.person.runs().is_empty());
     lane.person.fork.checkout.git(&["fetch", "-q", "upstream"]);
     lane.person.fork.checkout.git(&["cherry-pick", &lane.fix]);

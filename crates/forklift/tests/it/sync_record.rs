@@ -186,16 +186,16 @@ fn a_fork_that_a_stopped_list_did_not_reach_has_missed_a_sync() {
     let Some(person) = Person::new() else { return };
     let second = person.hermetic.root().join("second");
     let checkout = person.fork.checkout.dir();
-    let copied = Command::new("cp").arg("-r").arg(checkout).arg(&second).status();
-    assert!(copied.expect("cp starts").success());
+    let mut copy = person.hermetic.command("cp");
+    assert!(person.hermetic.run(copy.arg("-r").arg(checkout).arg(&second)).success());
     let [first, second] = [checkout, &second].map(|it| it.to_str().expect("UTF-8").to_owned());
     let gate = format!("{GATE}{MERGE}");
     let mut command = person.command(&gate, &["--all", &first, &second]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("forklift starts");
     person.wait_for_box(&mut child);
-    let stopped = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(stopped.expect("kill starts").success());
+    let mut kill = person.hermetic.command("kill");
+    assert!(person.hermetic.run(kill.arg(child.id().to_string())).success());
     assert_eq!(end(&mut child), Some(143));
     let rows = rows(&person, &[]);
     let row = rows.iter().find(|row| row["fork"] == second.as_str());
@@ -244,6 +244,19 @@ fn a_retry_that_fails_before_it_has_a_run_is_seen() {
         assert_eq!(person.hermetic.run(&mut person.forklift(&["retry"])).status, Some(1));
     }
     assert_eq!(row_of(&person, "main", &[])["missed"], 2);
+}
+
+#[test]
+fn a_withdrawn_branch_takes_the_runs_with_it_that_pushed_to_it_before() {
+    let Some(person) = Person::new() else { return };
+    assert_eq!(sync(&person, &[]).status, Some(0));
+    person.fork.upstream_commit("upstream.txt", "1\n2\n3\n", "third");
+    assert_eq!(sync(&person, &[]).status, Some(0));
+    let output = person.hermetic.run(&mut person.forklift(&["withdraw", "--yes"]));
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(person.published().is_empty());
+    let row = row_of(&person, "main", &[]);
+    assert_eq!((&row["last_good"], &row["published"]), (&Value::Null, &Value::Null), "{row}");
 }
 
 #[test]

@@ -274,8 +274,10 @@ fn lacks_hole(introduced: &FixCommit, fixes: &[&FixCommit]) -> Option<Sureness> 
     if !is_comparable(files) || fixes.iter().any(|fix| !is_comparable(&fix.files)) {
         return None;
     }
+    // The fork may have the same change by another commit.
+    let is_lacking = matches!(introduced.state, State::Missing | State::NotAffected);
     // The fork's files are those of upstream from before the hole.
-    if files.is_common() && fixes.iter().all(|fix| fix.files.is_common()) {
+    if is_lacking && files.is_common() && fixes.iter().all(|fix| fix.files.is_common()) {
         return Some(Sureness::Certain);
     }
     let lines = files.likeness;

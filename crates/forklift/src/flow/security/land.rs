@@ -69,7 +69,11 @@ async fn check_commit(seen: &Observation, commit: &Sha) -> Result<(), Failure> {
         let when = Timestamp::UNIX_EPOCH;
         let picked = try_pick(&writer.repo, commit, base, &host_identity(), when).await;
         if picked.or_machine()? == PickAttempt::Empty {
-            return Err(Failure::usage(format!("{} is in the fork already", commit.short())));
+            let text = format!(
+                "{} is in the fork's history, and applying it again changes nothing",
+                commit.short()
+            );
+            return Err(Failure::usage(text));
         }
     }
     if repo.is_ancestor(commit, &seen.pins.upstream).await.or_machine()? {

@@ -33,7 +33,7 @@ pub(crate) struct Beginning {
     pub(crate) fixed: Vec<(Sha, Option<FixedWithin>)>,
 }
 
-/// What git knows about the commits that advisories name.
+/// Commits that advisories name, as git knows them.
 pub(crate) struct NamedCommits<'a> {
     /// Those of upstream's.
     pub(crate) known: &'a BTreeSet<Sha>,

@@ -22,7 +22,7 @@ const HAS_ALL: f64 = 0.9;
 /// Share below which a file has something else.
 const HAS_NONE: f64 = 0.25;
 
-/// What the fork's files have of the files that a commit changes.
+/// Comparison of the files that a commit changes with those of the fork.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FileFacts {
     /// Files with code that the commit changes, and how many of them the fork has, under whatever name.

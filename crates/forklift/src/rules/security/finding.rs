@@ -193,7 +193,7 @@ impl Report {
         });
     }
 
-    /// What keeps the list from being whole.
+    /// Reasons why the list may lack advisories.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.databases.iter().filter_map(Database::problem).collect()
     }

@@ -34,12 +34,12 @@ pub(crate) struct FixRecord {
     /// The commit to publish, once the result is verified: the result's files on top of `fork_tip`.
     #[serde(default)]
     pub(crate) commit: Option<Sha>,
-    /// What the result has of it, once there is one.
+    /// Count of its lines in the result, once there is one.
     #[serde(default)]
     pub(crate) landing: Option<FixLanding>,
 }
 
-/// Who applied a fix.
+/// Maker of the result that has a fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FixMaker {
@@ -116,9 +116,14 @@ impl FixRecord {
         }
     }
 
-    /// What a person has to look at in an adapted fix.
+    /// Returns whether anything but git made the result, so that a person has to judge it.
+    pub(crate) fn is_adapted(&self) -> bool {
+        self.landing.is_some_and(|landing| landing.maker != FixMaker::Git)
+    }
+
+    /// Point about an adapted fix for a person to look at.
     pub(crate) fn look(&self) -> Option<String> {
-        let landing = self.landing.filter(|landing| landing.maker != FixMaker::Git)?;
+        let landing = self.landing.filter(|_| self.is_adapted())?;
         Some(format!(
             "the fix was adapted by {}, and whether it still closes the hole is not known: {}",
             landing.maker_words(),
