@@ -31,12 +31,15 @@ fn observe_folder(folder: &Path) -> io::Result<FolderState> {
     if folder.join("record.json").try_exists()? {
         return Ok(FolderState::HasRecord);
     }
-    match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(match entries.next().transpose()? {
-            Some(_) => FolderState::NoRecord,
-            None => FolderState::Empty,
-        }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FolderState::Absent),
-        Err(error) => Err(error),
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FolderState::Absent),
+        entries => entries?,
+    };
+    for entry in entries {
+        // A file that begins with a dot is a record that was being written.
+        if !entry?.file_name().as_encoded_bytes().starts_with(b".") {
+            return Ok(FolderState::NoRecord);
+        }
     }
+    Ok(FolderState::Empty)
 }

@@ -111,6 +111,7 @@ fn a_bottle_that_a_killed_process_left_empty_is_removed_with_its_row() {
     let folder = tempfile::tempdir().expect("a folder");
     let service = service(folder.path());
     let bottle = Bottle::create(&service.home, SLUG).expect("a folder");
+    std::fs::write(bottle.path().join(".record.json.part"), "{").expect("half a record");
     assert_eq!(find_with_row_of(&service, LOCAL_HOST), Ok(false));
     assert!(!bottle.path().exists());
     assert_eq!(service.store.forge_state(&key()).expect("read"), None);
