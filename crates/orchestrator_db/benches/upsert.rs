@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use orchestrator_db::{BottleState, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
+use orchestrator_db::{BottleState, ForgeState, IssueKey, Writer, open_file};
 use rusqlite::{Connection, params};
 use testkit::measure::{compare, row, time};
 
@@ -18,6 +18,7 @@ fn sample(issue_number: u64) -> ForgeState {
         agent_name: "implementer".to_owned(),
         bottle_names: vec!["base".to_owned()],
         backend_name: "bwrap".to_owned(),
+        host: Some("here".to_owned()),
         agent_git_user: "bot1".to_owned(),
         pr_number: Some(318),
         status: BottleState::Running,
@@ -39,7 +40,11 @@ fn open_plain(path: &Path) -> Connection {
 
 fn main() {
     let dir = tempfile::tempdir().expect("a folder");
-    let store = SqliteForgeStateStore::open(&dir.path().join("ours.db")).expect("a store");
+    let store = open_file(&dir.path().join("ours.db")).expect("a store");
+    let writer = Writer { host: "here", claim: None };
+    for number in 0..UPSERTS {
+        store.add_forge_state(&sample(number), writer).expect("stored");
+    }
     let plain = open_plain(&dir.path().join("plain.db"));
     let sql = "INSERT OR REPLACE INTO t VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let mut statement = plain.prepare(sql).expect("a statement");
@@ -48,7 +53,8 @@ fn main() {
         || {
             time(|| {
                 for number in 0..UPSERTS {
-                    store.upsert(&sample(number)).expect("kept");
+                    let key = sample(number).key;
+                    store.check_in(&key, "fix-the-hooks", Some(318), writer).expect("kept");
                 }
             })
         },

@@ -1,40 +1,52 @@
-//! Errors of the database.
+//! Errors of the database, without the types of an engine.
 
-use std::path::PathBuf;
+use std::error::Error;
 
 use thiserror::Error;
 
+use crate::fence::Fence;
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::WrongWorkStep;
-use crate::rules::status::WrongBottleStep;
+use crate::rules::status::{BottleState, WrongBottleStep};
 
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DbError {
-    #[error("could not create the database {path}; check that you own the folder", path = path.display())]
-    Create { path: PathBuf, source: std::io::Error },
-    #[error("could not {action} in {path}", path = path.display())]
-    Database { action: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("could not create the database {database}; check that you own the folder")]
+    Create { database: String, source: std::io::Error },
+    #[error("could not {action} in {database}")]
+    Database {
+        action: &'static str,
+        /// Name of the database, for people; without a password.
+        database: String,
+        source: Box<dyn Error + Send + Sync>,
+    },
     #[error(
-        "{path} was written by a newer version (schema {found}, this one knows {known}); install that version",
-        path = path.display()
+        "{database} was written by a newer version (schema {found}, this one knows {known}); install that version"
     )]
     Newer {
-        path: PathBuf,
+        database: String,
         found: u32,
         /// The newest schema that this version knows.
         known: u32,
     },
     /// A row holds a value that this version never writes.
-    #[error("{path} holds an invalid {field}: {value:?}", path = path.display())]
-    Row { path: PathBuf, field: String, value: String },
-    #[error("no bottle works on {key}; start one first")]
+    #[error("{database} holds an invalid {field}: {value:?}")]
+    Row { database: String, field: String, value: String },
+    #[error("no work is known on {key}")]
     Unknown { key: IssueKey },
     #[error("{key} was taken over: its fence is {held}, and this step has fence {came}")]
-    Fenced { key: IssueKey, held: u64, came: u64 },
+    Fenced { key: IssueKey, held: Fence, came: Fence },
+    #[error("the bottle of {key} is on host {host}")]
+    OtherHost { key: IssueKey, host: String },
+    /// The issue has a bottle.
+    #[error("the bottle '{slug}' works on {key} and is {status}")]
+    HasBottle { key: IssueKey, slug: String, status: BottleState },
     /// The work item's state does not allow the step.
     #[error(transparent)]
     WorkStep(#[from] WrongWorkStep),
     #[error(transparent)]
     BottleStep(#[from] WrongBottleStep),
+    #[error("the kernel gave no random bytes for a claim")]
+    Random(#[from] host::random::RandomError),
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::error::DbError;
 use crate::rules::status::BottleState;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,10 +30,24 @@ pub struct ForgeState {
     /// The bottle manifests that it was made from.
     pub bottle_names: Vec<String>,
     pub backend_name: String,
+    /// The host that has it; `None` in rows of versions that knew one host only.
+    pub host: Option<String>,
     /// The author of its commits.
     pub agent_git_user: String,
     pub pr_number: Option<u64>,
     pub status: BottleState,
     /// Time of its last sign of life.
     pub last_checkin_at: Timestamp,
+}
+
+impl ForgeState {
+    /// Refuses a host that does not have the bottle.
+    pub(crate) fn check_host(&self, writer: &str) -> Result<(), DbError> {
+        match &self.host {
+            Some(host) if host != writer && self.status != BottleState::Destroyed => {
+                Err(DbError::OtherHost { key: self.key.clone(), host: host.clone() })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
 }

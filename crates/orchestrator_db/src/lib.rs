@@ -1,12 +1,13 @@
 //! The orchestrator's database: which bottle works on which issue, the inbox of deliveries, the work queue, and
 //! what runs spend.
 //!
-//! [`ForgeStateStore`] is the trait for another engine; [`SqliteForgeStateStore`] is the first one, and also stores the
-//! orchestrator's [`Delivery`]s and [`WorkItem`]s with their leases and fences. `rules` decides which step may follow which.
+//! [`Store`] has everything that an engine does; nothing above it knows which one it is. [`open_file`] opens a database in
+//! SQLite. `rules` decides which step may follow which.
 
 mod delivery;
 mod dispatch;
 mod error;
+mod fence;
 mod forge_state;
 mod notice;
 mod rules;
@@ -19,6 +20,7 @@ mod work;
 pub use delivery::{About, Delivery, DeliveryInsert};
 pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 pub use error::DbError;
+pub use fence::{Fence, HeldLease, Writer};
 pub use forge_state::{ForgeState, IssueKey};
 pub use notice::{Notice, NoticeDelivery, NoticeState};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
@@ -27,8 +29,11 @@ pub use spending::{
     Amount, BudgetLimit, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation,
     Spending, WorkClaim,
 };
-pub use sqlite::SqliteForgeStateStore;
-pub use store::ForgeStateStore;
+pub use sqlite::open_file;
+pub use store::{
+    DispatchStore, InboxStore, IssueStore, LeaseStore, NoticeStore, SpendingStore, Store,
+    UserActionStore, WorkStore,
+};
 pub use user_action::UserActionRecord;
 pub use work::{
     IssueText, StatusComment, WakeCause, WorkEvent, WorkHold, WorkItem, WorkNote, WorkOrder,

@@ -101,6 +101,8 @@ pub struct Spending {
     pub agent: String,
     /// The run; `None` as long as a claim has not started it.
     pub run: Option<String>,
+    /// The host that started it; `None` in rows of versions that knew one host only.
+    pub host: Option<String>,
     pub day: Date,
     pub reserved_at: Timestamp,
     pub reserved: Amount,

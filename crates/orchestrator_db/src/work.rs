@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::fence::Fence;
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::WorkState;
 
@@ -18,11 +19,11 @@ pub struct WorkItem {
     pub trigger: Option<String>,
     pub title: String,
     pub slug: Option<String>,
-    /// Grows with every claim; a step with an older fence is refused.
-    pub fence: u64,
+    /// A step with an older fence is refused.
+    pub fence: Fence,
     /// Number of claims. Taking over a claim does not add one.
     pub claims: u64,
-    /// The holder of the lease, while it is claimed or running.
+    /// The holder of the lease as `host/process`, while it is claimed or running.
     pub holder: Option<String>,
     /// End of the lease, by the database's clock.
     pub lease_until: Option<Timestamp>,

@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use orchestrator_db::{
-    DeliveryInsert, Dispatch, DispatchRequest, DispatchState, SqliteForgeStateStore,
-};
+use orchestrator_db::{DeliveryInsert, Dispatch, DispatchRequest, DispatchState, Store};
 use serde_json::{Value, json};
 use shell::Ui;
 
@@ -65,7 +63,7 @@ pub(crate) fn cmd_dispatch(ui: &Ui, args: &DispatchArgs) -> Outcome {
     }
     let is_served = host::lock::is_held(&home.serve_lock).or_general()?;
     let limit = if is_served { Duration::from_secs(args.wait) } else { Duration::ZERO };
-    let dispatch = wait_for_issue(&store, &dispatch.id, limit)?;
+    let dispatch = wait_for_issue(&*store, &dispatch.id, limit)?;
     if ui.is_json() {
         ui.document(&describe(&dispatch, is_served));
     } else {
@@ -109,11 +107,7 @@ fn read_dispatch(home: &Home, args: &DispatchArgs) -> Result<Dispatch, Failure> 
 }
 
 /// Waits until the issue is open or cannot be opened, or the time is over.
-fn wait_for_issue(
-    store: &SqliteForgeStateStore,
-    id: &str,
-    limit: Duration,
-) -> Result<Dispatch, Failure> {
+fn wait_for_issue(store: &dyn Store, id: &str, limit: Duration) -> Result<Dispatch, Failure> {
     let end = Instant::now() + limit;
     loop {
         let found = store.dispatch(id).or_general()?;

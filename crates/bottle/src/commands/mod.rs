@@ -30,6 +30,7 @@ use shell::Ui;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::home::Home;
+use crate::flow::issue_row::IssueRows;
 
 /// Runs async work on a runtime of its own.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -45,7 +46,8 @@ pub(crate) fn with_home<T>(
     block_on(async {
         let (cancel, transient) = (cancel_on_signals().or_general()?, TransientFailure::Close);
         let public_url = None;
-        work(RunContext { ui, home: &home, cancel: &cancel, transient, public_url }).await
+        let (home, rows) = (&home, IssueRows::by_hand(&home));
+        work(RunContext { ui, home, rows, cancel: &cancel, transient, public_url }).await
     })
 }
 

@@ -3,7 +3,7 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
-use orchestrator_db::{BottleState, ForgeState, ForgeStateStore};
+use orchestrator_db::{BottleState, ForgeState};
 use serde_json::{Value, json};
 use shell::Ui;
 
@@ -125,7 +125,7 @@ fn read_request(
 
 fn status(ui: &Ui) -> Outcome {
     let home = Home::from_env()?;
-    let states = open_store(&home)?.all().or_general()?;
+    let states = open_store(&home)?.forge_states().or_general()?;
     let active = states.into_iter().filter(|state| state.status != BottleState::Destroyed);
     let rows: Vec<Value> = active.map(|state| row(&home, &state)).collect();
     if ui.is_json() {

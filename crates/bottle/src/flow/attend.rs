@@ -8,7 +8,6 @@ use engine::launch;
 use engine::run::Product;
 use jiff::Timestamp;
 
-use super::issue_row::touch;
 use super::run::BottleRun;
 use super::run_record::{SidecarEnd, WatchdogReason};
 use super::sidecar::SidecarPlace;
@@ -72,7 +71,11 @@ impl BottleRun<'_> {
             Some((known, since)) if known == sign => since,
             _ => {
                 watch.last_sign = Some((sign, now));
-                touch(self.context.home, &self.record)?;
+                match self.context.rows.touch(&self.record) {
+                    // The loss ends the box, which is waited for.
+                    Err(_) if self.context.rows.has_lost_lease() => {}
+                    touched => touched?,
+                }
                 now
             }
         };

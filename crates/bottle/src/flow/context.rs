@@ -4,12 +4,15 @@ use host::signal::{Cancel, CancelReason, StopSignal};
 use shell::Ui;
 
 use super::home::Home;
+use super::issue_row::IssueRows;
 
 /// Environment of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     pub(crate) ui: &'a Ui,
     pub(crate) home: &'a Home,
+    /// Writes the rows of its issue.
+    pub(crate) rows: IssueRows<'a>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) transient: TransientFailure,
     /// Address of the page that people open, if there is one.

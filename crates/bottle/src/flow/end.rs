@@ -10,7 +10,6 @@ use run_store::run_dir::RunDir;
 use super::access::ForgeAccess;
 use super::bottle::{Bottle, BottleState, Record, agent_box};
 use super::context::RunContext;
-use super::issue_row;
 use super::recover::{freeze_if_idle, recover};
 use super::run_record::load_run;
 use crate::exit::{Failure, OrGeneral};
@@ -50,7 +49,7 @@ pub(crate) async fn end_agent(
     }
     let lock = bottle.take(WAIT).await?;
     recover(context, &bottle, None).await?;
-    freeze_if_idle(context.home, slug)?;
+    freeze_if_idle(context, slug)?;
     drop(lock);
     Ok(())
 }
@@ -87,7 +86,7 @@ pub(crate) async fn destroy(
     if loss == Loss::Refused && record.state != BottleState::Destroyed {
         refuse_loss(&bottle, &record, slug)?;
     }
-    issue_row::step(context.home, &record, BottleStep::Destroy)?;
+    context.rows.step(&record, BottleStep::Destroy)?;
     record.state = BottleState::Destroyed;
     bottle.save(&record)?;
     host::failpoint::hit("destroying");

@@ -1,75 +1,156 @@
-//! The database row of an issue that has a bottle.
+//! The database rows of an issue that has a bottle, as a claim of the orchestrator or a command writes them.
+
+use std::sync::Arc;
 
 use engine::workspace::AGENT_IDENTITY;
 use model::exit::BottleExit;
-use orchestrator_db::{BottleStep, ForgeState, ForgeStateStore, IssueKey, SqliteForgeStateStore};
+use orchestrator_db::{
+    BottleStep, BudgetRefusal, DbError, Fence, ForgeState, IssueKey, RunReservation, Store, Writer,
+    open_file,
+};
 
 use super::bottle::Record;
 use super::home::Home;
-use crate::exit::{Failure, OrExit, OrGeneral};
+use super::lease::Lease;
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::forge_env::ForgeEnv;
 
-pub(crate) fn open_store(home: &Home) -> Result<SqliteForgeStateStore, Failure> {
-    SqliteForgeStateStore::open(&home.database).or_general()
+/// Name of the one host whose bottles a database in a file has. It stays the same when the home is copied to another
+/// machine.
+pub(crate) const LOCAL_HOST: &str = "local";
+
+/// Writes the rows of issues for a command, or for a claim as long as its lease runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IssueRows<'a> {
+    home: &'a Home,
+    /// The claim; `None` for a person who works with a bottle by hand, whose lock keeps others out.
+    lease: Option<&'a Lease>,
+}
+
+impl<'a> IssueRows<'a> {
+    pub(crate) fn by_hand(home: &'a Home) -> Self {
+        Self { home, lease: None }
+    }
+
+    pub(crate) fn of_claim(home: &'a Home, lease: &'a Lease) -> Self {
+        Self { home, lease: Some(lease) }
+    }
+
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        match self.lease {
+            Some(lease) => Ok(Arc::clone(lease.store())),
+            None => open_store(self.home),
+        }
+    }
+
+    /// Refuses to go on once the lease is lost: another owner may be at work.
+    pub(crate) fn check_lease(&self) -> Result<(), Failure> {
+        self.claim().map(drop)
+    }
+
+    /// True once the lease is lost.
+    pub(crate) fn has_lost_lease(&self) -> bool {
+        self.lease.is_some_and(Lease::is_lost)
+    }
+
+    /// Inserts the row of a new bottle. An issue with a bottle is refused: two would overwrite each other's work.
+    pub(crate) fn insert(&self, env: &ForgeEnv, record: &Record) -> Result<(), Failure> {
+        let row = ForgeState {
+            key: issue_key(env),
+            slug: record.slug.to_string(),
+            agent_name: record.agent.clone(),
+            bottle_names: record.bottles.clone(),
+            backend_name: record.backend.to_string(),
+            host: Some(self.host().to_owned()),
+            agent_git_user: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),
+            pr_number: record.pull,
+            status: orchestrator_db::BottleState::Running,
+            last_checkin_at: host::clock::now(),
+        };
+        let added = self.store()?.add_forge_state(&row, self.writer(self.claim()?));
+        added.map_err(|error| match &error {
+            DbError::HasBottle { slug, status, .. } => Failure::not_found(format!(
+                "a bottle that is {status} cannot be started: the bottle '{slug}' works on issue #{}; go on with: bot-bottle orchestrate resume --slug {slug}",
+                env.issue
+            )),
+            _ => self.refused(error, BottleExit::General),
+        })
+    }
+
+    /// Takes a step of the bottle's state. A row of another bottle stays unchanged.
+    pub(crate) fn step(&self, record: &Record, step: BottleStep) -> Result<(), Failure> {
+        let Some(env) = &record.forge else { return Ok(()) };
+        let (store, key, slug) = (self.store()?, issue_key(env), record.slug.as_str());
+        let writer = self.writer(self.claim()?);
+        let stepped = store.step_bottle(&key, slug, step, writer);
+        match stepped.map_err(|error| self.refused(error, BottleExit::NotFound))? {
+            Some(_) => self.written(store.check_in(&key, slug, record.pull, writer)),
+            None => Ok(()),
+        }
+    }
+
+    /// Updates the time of the last sign of life, and the pull request.
+    pub(crate) fn touch(&self, record: &Record) -> Result<(), Failure> {
+        let Some(env) = &record.forge else { return Ok(()) };
+        let (key, slug) = (issue_key(env), record.slug.as_str());
+        let writer = self.writer(self.claim()?);
+        self.written(self.store()?.check_in(&key, slug, record.pull, writer))
+    }
+
+    /// Deletes the row of a bottle that was never made.
+    pub(crate) fn delete(&self, key: &IssueKey, slug: &str) -> Result<(), Failure> {
+        let writer = self.writer(self.claim()?);
+        self.written(self.store()?.delete_forge_state(key, slug, writer))
+    }
+
+    /// Marks the bottle of an issue as destroyed, although its folder is not on this host any more.
+    pub(crate) fn give_up(&self, key: &IssueKey, slug: &str) -> Result<(), Failure> {
+        let writer = self.writer(self.claim()?);
+        let stepped = self.store()?.step_bottle(key, slug, BottleStep::Destroy, writer);
+        self.written(stepped).map(drop)
+    }
+
+    /// Reserves what a run may spend.
+    pub(crate) fn reserve(
+        &self,
+        key: &IssueKey,
+        run: &str,
+        request: &RunReservation,
+    ) -> Result<Option<BudgetRefusal>, Failure> {
+        let writer = self.writer(self.claim()?);
+        self.written(self.store()?.reserve_run(key, run, request, writer))
+    }
+
+    /// The host whose bottles are in this home.
+    pub(crate) fn host(&self) -> &'a str {
+        self.lease.map_or(LOCAL_HOST, Lease::host)
+    }
+
+    fn written<T>(&self, written: Result<T, DbError>) -> Result<T, Failure> {
+        written.map_err(|error| self.refused(error, BottleExit::General))
+    }
+
+    /// A write that the store refused. One that came under an older claim means that the lease is lost.
+    fn refused(&self, error: DbError, status: BottleExit) -> Failure {
+        match (self.lease, error) {
+            (Some(lease), DbError::Fenced { .. }) => lease.note_fenced(),
+            (_, error) => Failure::of(status, error),
+        }
+    }
+
+    fn claim(&self) -> Result<Option<Fence>, Failure> {
+        self.lease.map(Lease::fence).transpose()
+    }
+
+    fn writer(&self, claim: Option<Fence>) -> Writer<'a> {
+        Writer { host: self.host(), claim }
+    }
+}
+
+pub(crate) fn open_store(home: &Home) -> Result<Arc<dyn Store>, Failure> {
+    open_file(&home.database).or_general()
 }
 
 pub(crate) fn issue_key(env: &ForgeEnv) -> IssueKey {
     IssueKey { owner: env.owner.clone(), repo: env.repo.clone(), issue_number: env.issue }
-}
-
-/// Inserts the row of a new bottle. An issue with a bottle is refused: two would overwrite each other's work.
-pub(crate) fn insert(home: &Home, env: &ForgeEnv, record: &Record) -> Result<(), Failure> {
-    let store = open_store(home)?;
-    let key = issue_key(env);
-    if let Some(known) = store.get(&key).or_general()? {
-        orchestrator_db::next_status(known.status, BottleStep::Start).map_err(|error| {
-            Failure::not_found(format!(
-                "{error}: the bottle '{}' works on issue #{}; go on with: bot-bottle orchestrate resume --slug {}",
-                known.slug, env.issue, known.slug
-            ))
-        })?;
-    }
-    let row = ForgeState {
-        key,
-        slug: record.slug.to_string(),
-        agent_name: record.agent.clone(),
-        bottle_names: record.bottles.clone(),
-        backend_name: record.backend.to_string(),
-        agent_git_user: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),
-        pr_number: record.pull,
-        status: orchestrator_db::BottleState::Running,
-        last_checkin_at: host::clock::now(),
-    };
-    store.upsert(&row).or_general()
-}
-
-/// Takes a step of the bottle's state. A row of another bottle stays unchanged.
-pub(crate) fn step(home: &Home, record: &Record, step: BottleStep) -> Result<(), Failure> {
-    let Some(env) = &record.forge else { return Ok(()) };
-    let store = open_store(home)?;
-    let key = issue_key(env);
-    match store.get(&key).or_general()? {
-        Some(known) if known.slug == record.slug.as_str() => {}
-        _ => return Ok(()),
-    }
-    store.step(&key, step).or_exit(BottleExit::NotFound)?;
-    check_in(&store, &key, record)
-}
-
-/// Updates the time of the last sign of life, and the pull request.
-pub(crate) fn touch(home: &Home, record: &Record) -> Result<(), Failure> {
-    let Some(env) = &record.forge else { return Ok(()) };
-    check_in(&open_store(home)?, &issue_key(env), record)
-}
-
-fn check_in(store: &SqliteForgeStateStore, key: &IssueKey, record: &Record) -> Result<(), Failure> {
-    if let Some(known) = store.get(key).or_general()? {
-        let fresh = ForgeState {
-            last_checkin_at: host::clock::now(),
-            pr_number: record.pull.or(known.pr_number),
-            ..known
-        };
-        store.upsert(&fresh).or_general()?;
-    }
-    Ok(())
 }

@@ -20,7 +20,7 @@ use super::access::ForgeAccess;
 use super::bottle::{BaseSource, Bottle, BottleState, PlanStage, Record, Wakeup, WorkspaceState};
 use super::check::repair_prompt;
 use super::context::RunContext;
-use super::issue_row::{self, issue_key, open_store};
+use super::issue_row::issue_key;
 use super::mounts::check_mounts;
 use super::observe::{BaseRequest, Source};
 use super::recover::{freeze_if_idle, recover};
@@ -153,7 +153,7 @@ async fn start_once(
     request: StartRequest,
     access: Option<ForgeAccess>,
 ) -> Result<(String, u8), Failure> {
-    let RunContext { ui, home, .. } = context;
+    let RunContext { ui, home, rows, .. } = context;
     let StartRequest { agent, bottles, label, repo, base, run, text } = request;
     let mut manifest = home.load_agent(&agent)?;
     if let Some(budget) = &run.budget {
@@ -161,7 +161,7 @@ async fn start_once(
     }
     let assignment = match &access {
         Some(access) => {
-            let delivered = delivered_texts(&open_store(home)?, &issue_key(&access.env))?;
+            let delivered = delivered_texts(&*rows.store()?, &issue_key(&access.env))?;
             let history = AssignmentHistory {
                 text: text.as_ref(),
                 delivered,
@@ -197,7 +197,7 @@ async fn start_once(
         record.plan = Some(PlanStage::Wanted);
     }
     if let Some(access) = &access
-        && let Err(refused) = issue_row::insert(home, &access.env, &record)
+        && let Err(refused) = rows.insert(&access.env, &record)
     {
         // The folder of the bottle is still empty.
         host::file::remove_tree_safely(bottle.path()).or_general()?;
@@ -233,11 +233,11 @@ async fn resume_once(
     request: PromptRequest,
     access: Option<ForgeAccess>,
 ) -> Outcome {
-    let RunContext { ui, home, .. } = context;
+    let RunContext { ui, home, rows, .. } = context;
     let (bottle, _) = Bottle::open(home, slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
     recover(context, &bottle, access.clone()).await?;
-    freeze_if_idle(home, slug)?;
+    freeze_if_idle(context, slug)?;
     let (bottle, mut record) = Bottle::open(home, slug)?;
     if record.state == BottleState::Destroyed {
         return Err(Failure::not_found(format!("the bottle '{slug}' is destroyed")));
@@ -273,7 +273,7 @@ async fn resume_once(
     };
     let assignment = match &access {
         Some(access) => {
-            let delivered = delivered_texts(&open_store(home)?, &issue_key(&access.env))?;
+            let delivered = delivered_texts(&*rows.store()?, &issue_key(&access.env))?;
             Some(read_assignment(access, AssignmentHistory::of(&record, delivered)).await?)
         }
         None => None,
@@ -282,7 +282,7 @@ async fn resume_once(
     if record.base_source == BaseSource::Origin {
         source.fetch(ui, home).await?;
     }
-    issue_row::step(home, &record, BottleStep::Rehydrate)?;
+    rows.step(&record, BottleStep::Rehydrate)?;
     record.forge = access.as_ref().map(|access| access.env.clone()).or(record.forge);
     record.pull = record.pull.or(assignment.as_ref().and_then(|assignment| assignment.pull));
     let builder =
@@ -305,10 +305,10 @@ struct RunBuilder<'a> {
 impl RunBuilder<'_> {
     /// Runs the bottle. A failure of the host that leaves no box behind freezes it, so that it can be resumed.
     async fn run(self, parent: Option<RunId>, lock: FileLock) -> Outcome {
-        let (home, slug) = (self.context.home, self.bottle.slug().clone());
+        let (context, slug) = (self.context, self.bottle.slug().clone());
         let outcome = self.make_run(parent, lock).await;
         if outcome.is_err() {
-            freeze_if_idle(home, slug.as_str())?;
+            freeze_if_idle(context, slug.as_str())?;
         }
         outcome
     }
@@ -365,7 +365,7 @@ impl RunBuilder<'_> {
             agent: &self.record.agent,
             spend: &self.resolved.manifest.spend,
         };
-        let reserved = budget.reserve(self.context.home, &issue_key(&access.env), &run);
+        let reserved = budget.reserve(self.context, &issue_key(&access.env), &run);
         if reserved.is_err() {
             host::file::remove_tree_safely(dir.path()).or_general()?;
         }
@@ -482,6 +482,7 @@ impl RunBuilder<'_> {
             planning: self.is_planning(),
             wake: self.request.wake.as_ref().map(|(cause, _)| *cause),
             merged_alone: None,
+            lost_lease: false,
         };
         BottleRunRecord::new(dir.id().clone(), part)
     }

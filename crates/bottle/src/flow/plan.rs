@@ -21,6 +21,7 @@ impl BottleRun<'_> {
         let log = self.run.operations().or_general()?;
         let target = format!("#{}", access.env.issue);
         let note = |outcome| log.append(&Operation::new("plan", &target, outcome)).or_general();
+        self.context.rows.check_lease()?;
         note(OperationOutcome::Intended)?;
         match write_plan(access, self.record.plan.as_ref(), &text).await {
             Ok(comment) => {

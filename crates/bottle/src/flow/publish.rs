@@ -12,6 +12,7 @@ use shell::agent_facts::AgentFacts;
 use shell::pull::{PullRenewal, open_pull};
 
 use super::access::ForgeAccess;
+use super::issue_row::IssueRows;
 use super::run_record::BottleRunRecord;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::check_text::CheckRecord;
@@ -34,6 +35,8 @@ pub(crate) struct Publisher<'a> {
     pub(crate) log: &'a OperationLog,
     pub(crate) redactor: &'a Redactor,
     pub(crate) urls: &'a PushUrls,
+    /// The lease under which it publishes.
+    pub(crate) rows: IssueRows<'a>,
     /// The title that an earlier run gave the pull request.
     pub(crate) title_before: Option<&'a str>,
     /// Address of the page that people open.
@@ -63,6 +66,7 @@ impl Publisher<'_> {
             };
             return Ok((publication, None));
         }
+        self.rows.check_lease()?;
         let push = Push {
             repo,
             url: &self.urls.first,
@@ -104,6 +108,7 @@ impl Publisher<'_> {
         sent: &mut Publication,
     ) -> Result<Option<Failure>, Failure> {
         let target = format!("{}/{} {}", self.access.env.owner, self.access.env.repo, sent.branch);
+        self.rows.check_lease()?;
         self.note("pull", &target, OperationOutcome::Intended)?;
         match self.write_pull(&text).await {
             Ok(opened) => {
@@ -245,6 +250,7 @@ impl Publisher<'_> {
             if names.is_empty() {
                 continue;
             }
+            self.rows.check_lease()?;
             let what = format!("{target} {}", names.join(", "));
             self.note(op, &what, OperationOutcome::Intended)?;
             let done = match op {

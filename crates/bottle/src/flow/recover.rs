@@ -8,8 +8,6 @@ use super::access::ForgeAccess;
 use super::attestation::sign_statements;
 use super::bottle::{Bottle, BottleState, agent_box};
 use super::context::RunContext;
-use super::home::Home;
-use super::issue_row;
 use super::observe::Source;
 use super::run::BottleRun;
 use crate::exit::{Failure, OrGeneral};
@@ -34,8 +32,8 @@ pub(crate) async fn recover(
 
 /// Freezes a bottle in which nothing runs, whatever its record says after a failure or a kill. The caller
 /// holds its lock.
-pub(crate) fn freeze_if_idle(home: &Home, slug: &str) -> Result<(), Failure> {
-    let (bottle, mut record) = Bottle::open(home, slug)?;
+pub(crate) fn freeze_if_idle(context: RunContext<'_>, slug: &str) -> Result<(), Failure> {
+    let (bottle, mut record) = Bottle::open(context.home, slug)?;
     if record.state == BottleState::Destroyed {
         return Ok(());
     }
@@ -44,7 +42,7 @@ pub(crate) fn freeze_if_idle(home: &Home, slug: &str) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    issue_row::step(home, &record, BottleStep::Freeze)?;
+    context.rows.step(&record, BottleStep::Freeze)?;
     record.state = BottleState::Frozen;
     bottle.save(&record)
 }

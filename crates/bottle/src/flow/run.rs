@@ -28,7 +28,6 @@ use super::access::ForgeAccess;
 use super::attestation::{load_operations, mark_unsigned, sign_statements};
 use super::bottle::{Bottle, BottleState, Record, Session, WorkspaceState};
 use super::context::{RunContext, TransientFailure};
-use super::issue_row;
 use super::leaks::scan_outgoing;
 use super::observe::Source;
 use super::publish::Publisher;
@@ -227,6 +226,7 @@ impl Product for BottleRun<'_> {
 
     async fn prepare(&mut self) -> Result<Phase, Failure> {
         let phase = self.prepare_workspace().await?;
+        self.context.rows.check_lease()?;
         // A run that was stopped begins no set-up and no agent.
         match (phase, self.stopped()) {
             (Phase::Prepared, Some(verdict)) => {
@@ -267,6 +267,7 @@ impl Product for BottleRun<'_> {
 
     /// Starts the sidecar; from here on it is the writer of the operation log.
     async fn before_launch(&mut self) -> Result<(), Failure> {
+        self.context.rows.check_lease()?;
         let Some(access) = &self.access else { return Ok(()) };
         let place = SidecarPlace::of(&self.run.dir)?;
         match place.is_alive()? {
@@ -280,6 +281,7 @@ impl Product for BottleRun<'_> {
     }
 
     async fn after_box(&mut self) -> Result<(), Failure> {
+        self.run.record.lost_lease |= self.context.rows.has_lost_lease();
         let result = self.run.record.agent_result.clone();
         let session = result.as_ref().and_then(|result| result.session.clone());
         if let Some(id) = session.or_else(|| self.session_at_terminal()) {
@@ -322,6 +324,12 @@ impl Product for BottleRun<'_> {
     }
 
     async fn judge(&mut self) -> Result<Verdict, Failure> {
+        // Without its lease a run stays as it is, for whoever has the lease next.
+        self.context.rows.check_lease()?;
+        if self.run.record.lost_lease {
+            let reason = "the lease on its issue was lost while its agent ran".to_owned();
+            return Ok(Verdict::Infra { reason });
+        }
         if let Some(stopped) = self.stopped() {
             return Ok(stopped);
         }
@@ -348,6 +356,7 @@ impl Product for BottleRun<'_> {
 
     async fn check(&mut self) -> Result<(), Failure> {
         let checked = Box::pin(self.run_check()).await;
+        self.context.rows.check_lease()?;
         if let Some(stopped) = self.stopped() {
             self.run.record.verdict = Some(stopped);
         }
@@ -355,6 +364,7 @@ impl Product for BottleRun<'_> {
     }
 
     async fn publish(&mut self) -> Result<(), Failure> {
+        self.context.rows.check_lease()?;
         // What was begun to be published is published: origin may have it already.
         if let Some(stopped) = self.stopped()
             && !has_publication(&self.run.dir)?
@@ -377,6 +387,7 @@ impl Product for BottleRun<'_> {
             log: &self.run.operations().or_general()?,
             redactor: &self.run.redactor,
             urls: self.source.push_urls()?,
+            rows: self.context.rows,
             title_before: self.record.pull_title.as_deref(),
             public_url: self.context.public_url,
             keep_text: self.run.record.merged_alone.is_some(),
@@ -417,8 +428,8 @@ impl Product for BottleRun<'_> {
             None if !failed && record.merged_alone.is_some() => 0,
             _ => BottleExit::OwnFailure.code(),
         };
-        let RunContext { ui, home, .. } = self.context;
-        issue_row::step(home, &self.record, BottleStep::Freeze)?;
+        let RunContext { ui, home, rows, .. } = self.context;
+        rows.step(&self.record, BottleStep::Freeze)?;
         self.record.state = BottleState::Frozen;
         // The agent's own description of its issue is no news for it.
         self.record.seen_comments.extend(own_descriptions(&self.run.dir)?);

@@ -76,6 +76,9 @@ pub(crate) struct BottleRunPart {
     /// Set if the host merged the base without an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) merged_alone: Option<HostMerge>,
+    /// True if the orchestrator lost the lease on the issue while the agent ran, and stopped it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) lost_lease: bool,
 }
 
 /// Merge of the base branch that the host made.

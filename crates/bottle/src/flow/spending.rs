@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use engine::run::SavedRun;
 use model::exit::BottleExit;
 use model::id::RunId;
-use orchestrator_db::{Amount, BudgetRefusal, IssueKey, Spending, SqliteForgeStateStore};
+use orchestrator_db::{Amount, BudgetRefusal, IssueKey, Spending, Store};
 use run_store::run_dir::RunDir;
 
 use super::bottle::{Bottle, agent_box};
+use super::context::RunContext;
 use super::home::Home;
-use super::issue_row::open_store;
 use super::run_record::BottleRunPart;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::{AgentManifest, SpendTable};
@@ -44,16 +44,16 @@ impl RunBudget {
     /// is at work, and what earlier ones left is settled first.
     pub(crate) fn reserve(
         &self,
-        home: &Home,
+        context: RunContext<'_>,
         key: &IssueKey,
         run: &NewRun<'_>,
     ) -> Result<(), Failure> {
-        let store = open_store(home)?;
-        settle_issue(home, &store, key)?;
+        let RunContext { home, rows, .. } = context;
+        settle_issue(home, rows.host(), &*rows.store()?, key)?;
         let now = host::clock::now();
         let request = self.settings.reservation(key, run.agent, run.spend, now);
         let name = run_name(run.slug, run.id);
-        let Some(refusal) = store.reserve_run(key, &name, &request).or_general()? else {
+        let Some(refusal) = rows.reserve(key, &name, &request)? else {
             host::failpoint::hit("reserved");
             return Ok(());
         };
@@ -89,19 +89,25 @@ fn run_name(slug: &str, run: &RunId) -> String {
 /// Settles the runs of an issue that have ended. None of them may be about to start.
 pub(crate) fn settle_issue(
     home: &Home,
-    store: &SqliteForgeStateStore,
+    host: &str,
+    store: &dyn Store,
     key: &IssueKey,
 ) -> Result<(), Failure> {
     let rows = store.spending_of(key).or_general()?;
-    rows.iter().filter(|row| row.spent.is_none()).try_for_each(|row| settle(home, store, row))
+    rows.iter().filter(|row| row.spent.is_none()).try_for_each(|row| settle(home, host, store, row))
 }
 
-/// Settles a run if it has ended; what cannot be read stays reserved.
+/// Settles a run of this host if it has ended; what cannot be read stays reserved.
 pub(crate) fn settle(
     home: &Home,
-    store: &SqliteForgeStateStore,
+    host: &str,
+    store: &dyn Store,
     row: &Spending,
 ) -> Result<(), Failure> {
+    // The record of another host's run is on its disk alone.
+    if row.host.as_deref().is_some_and(|other| other != host) {
+        return Ok(());
+    }
     let Some((slug, run)) = row.run.as_deref().and_then(|name| name.split_once('/')) else {
         return Ok(());
     };
@@ -126,8 +132,9 @@ enum RunSpent {
 }
 
 fn observe_spent(home: &Home, slug: &str, run: &str) -> Result<RunSpent, Failure> {
+    // A run is reserved after its bottle's record was written: a record that is absent is lost, or its disk is not mounted.
     if !home.bottles.join(slug).join("record.json").exists() {
-        return Ok(RunSpent::NeverBegan);
+        return Ok(RunSpent::Open);
     }
     let (bottle, record) = Bottle::open(home, slug)?;
     // A run is written down before its box starts.

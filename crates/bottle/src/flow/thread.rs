@@ -7,7 +7,7 @@ use forge::{
     Issue, IssueChange, PullRequest, ReviewVerdict, Thread, text_digest,
 };
 use model::escape::escape_line;
-use orchestrator_db::{IssueKey, IssueText, SqliteForgeStateStore};
+use orchestrator_db::{IssueKey, IssueText, Store};
 
 use super::access::ForgeAccess;
 use super::bottle::Record;
@@ -82,7 +82,7 @@ impl<'a> AssignmentHistory<'a> {
 
 /// Texts of an issue in its stored deliveries, oldest first. The signature of each was verified before it was stored.
 pub(crate) fn delivered_texts(
-    store: &SqliteForgeStateStore,
+    store: &dyn Store,
     key: &IssueKey,
 ) -> Result<Vec<DeliveredText>, Failure> {
     let stored = store.issue_deliveries(key).or_general()?;

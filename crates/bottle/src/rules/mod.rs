@@ -3,6 +3,7 @@
 pub(crate) mod agent_manifest;
 pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
+pub(crate) mod bottle_place;
 pub(crate) mod budget;
 pub(crate) mod check_text;
 pub(crate) mod closed_run;
@@ -15,6 +16,7 @@ pub(crate) mod hook;
 pub(crate) mod issue_text;
 pub(crate) mod judge;
 pub(crate) mod leak;
+pub(crate) mod lease;
 pub(crate) mod mount;
 pub(crate) mod order;
 pub(crate) mod plan_text;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use orchestrator_db::{Delivery, DeliveryInsert, SqliteForgeStateStore};
+use orchestrator_db::{Delivery, DeliveryInsert, Store};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Deliveries that may wait for the disk; further ones are refused with "try again".
@@ -29,9 +29,9 @@ pub(crate) enum InboxError {
 
 impl Inbox {
     /// Opens the inbox with a connection of its own; `arrived` is notified after each commit with a new delivery.
-    pub(crate) fn open(store: SqliteForgeStateStore, arrived: Arc<Notify>) -> Self {
+    pub(crate) fn open(store: Arc<dyn Store>, arrived: Arc<Notify>) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
-        thread::spawn(move || write_batches(&store, receiver, &arrived));
+        thread::spawn(move || write_batches(&*store, receiver, &arrived));
         Self { sender }
     }
 
@@ -48,11 +48,7 @@ impl Inbox {
 }
 
 /// The only writer: SQLite allows one at a time.
-fn write_batches(
-    store: &SqliteForgeStateStore,
-    mut receiver: mpsc::Receiver<PendingInsert>,
-    arrived: &Notify,
-) {
+fn write_batches(store: &dyn Store, mut receiver: mpsc::Receiver<PendingInsert>, arrived: &Notify) {
     let mut pending = Vec::with_capacity(BATCH_MAX);
     while receiver.blocking_recv_many(&mut pending, BATCH_MAX) > 0 {
         let (list, senders): (Vec<Delivery>, Vec<_>) = pending.drain(..).unzip();

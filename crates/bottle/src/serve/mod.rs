@@ -23,7 +23,7 @@ use std::sync::Arc;
 use host::lock::{FileLock, LockError, LockKind};
 use host::signal::{CancelReason, HangUps, cancel_on_signals, cancel_on_stop_signals};
 use model::exit::BottleExit;
-use orchestrator_db::SqliteForgeStateStore;
+use orchestrator_db::Store;
 use shell::Ui;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -37,6 +37,7 @@ use self::vitals::Vitals;
 use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::home::Home;
+use crate::flow::issue_row::{LOCAL_HOST, open_store};
 
 /// Source of deliveries that users cause on the page or by the API.
 pub(crate) const PAGE_SOURCE: &str = "page";
@@ -46,7 +47,9 @@ pub(crate) const COMMENT_SOURCE: &str = "comment";
 pub(crate) struct Service {
     pub(crate) home: Home,
     pub(crate) config: LiveConfig,
-    pub(crate) store: SqliteForgeStateStore,
+    pub(crate) store: Arc<dyn Store>,
+    /// The host whose bottles are in this home.
+    pub(crate) host: String,
     pub(crate) inbox: Inbox,
     /// Notified after a new delivery was stored.
     pub(crate) arrived: Arc<Notify>,
@@ -77,18 +80,18 @@ pub(crate) async fn run(
         ui.note(&format!("{failure}; the repositories that were found before stay"));
     }
     let repos = Repos::load(&settings, &home)?;
-    let store = SqliteForgeStateStore::open(&home.database).or_general()?;
+    let store = open_store(&home)?;
     let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
         Failure::usage(format!("could not listen on {}: {error}", settings.listen))
     })?;
     let address = listener.local_addr().or_general()?;
     check_repos(ui, &repos, &settings).await?;
     let arrived = Arc::new(Notify::new());
-    let own = SqliteForgeStateStore::open(&home.database).or_general()?;
-    let inbox = Inbox::open(own, Arc::clone(&arrived));
+    let inbox = Inbox::open(open_store(&home)?, Arc::clone(&arrived));
     let config = LiveConfig::new(Some(config.to_path_buf()), settings, repos, &home);
     let (reloaded, vitals) = (Notify::new(), Vitals::default());
-    let service = Arc::new(Service { home, config, store, inbox, arrived, reloaded, vitals });
+    let host = LOCAL_HOST.to_owned();
+    let service = Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals });
     // A terminal that is closed ends the server; without a terminal the signal is the service manager's.
     let (stop, hang_ups) = match host::terminal::is_present() {
         true => (cancel_on_signals().or_general()?, None),
@@ -100,8 +103,7 @@ pub(crate) async fn run(
     ui.note(&format!("listening on http://{address}"));
     ui.event("listening", &serde_json::json!({ "address": address }));
     let serving = tokio::spawn(web_base::listen::serve(listener, router(&service), stop.clone()));
-    let holder = format!("{}-{}", std::process::id(), host::clock::stamp_utc(host::clock::now()));
-    let reconciler = Reconciler::new(service, holder);
+    let reconciler = Reconciler::new(service)?;
     let stopped = stop.clone();
     // A thread and a runtime of its own: its database calls must not delay a webhook's response.
     let reconciling = tokio::task::spawn_blocking(move || block_on(reconciler.run(stopped)));

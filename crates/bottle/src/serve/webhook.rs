@@ -11,7 +11,7 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use forge::{DeliveryTarget, ForgeKind, Thread};
-use orchestrator_db::{About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey};
+use orchestrator_db::{About, Delivery, DeliveryInsert, IssueKey};
 use web_base::header::header_text;
 
 use super::Service;
@@ -128,7 +128,7 @@ fn find_issue(service: &Service, repo: &IssueKey, sha: &str, branch: Option<&str
     if let Some(slug) = branch.and_then(|branch| branch.strip_prefix("bot-bottle/")) {
         return issue_of(slug);
     }
-    let states = service.store.all().ok()?;
+    let states = service.store.forge_states().ok()?;
     let published = states.into_iter().filter(|state| state.pr_number.is_some());
     published
         .filter(|state| state.status != BottleState::Destroyed)

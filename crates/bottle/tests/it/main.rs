@@ -23,6 +23,7 @@ mod folder_forge;
 mod goals;
 mod hooks;
 mod kinds;
+mod lease;
 mod lifecycle;
 mod manifest;
 mod notices;

@@ -3,50 +3,45 @@
 use jiff::Timestamp;
 use rusqlite::{Row, Transaction, params};
 
-use super::{SqliteForgeStateStore, key_values, parse_time, parsed, parsed_option};
+use super::{SqliteStore, key_values, parse_time, parsed, parsed_option};
 use crate::delivery::DeliveryInsert;
 use crate::dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 use crate::error::DbError;
 use crate::forge_state::IssueKey;
+use crate::store::DispatchStore;
 
 const COLUMNS: &str = "id, origin, schedule, owner, repo, agent, bottles, assignee, title, prompt, \
                        created_at, state, issue_number, attempts, not_before, problem";
 
-impl SqliteForgeStateStore {
-    /// Stores a dispatch, and returns whether its id is new.
-    pub fn add_dispatch(&self, dispatch: &Dispatch) -> Result<DeliveryInsert, DbError> {
+impl DispatchStore for SqliteStore {
+    fn add_dispatch(&self, dispatch: &Dispatch) -> Result<DeliveryInsert, DbError> {
         self.change("store a dispatch", |transaction| self.insert_dispatch(transaction, dispatch))
     }
 
-    pub fn dispatch(&self, id: &str) -> Result<Option<Dispatch>, DbError> {
+    fn dispatch(&self, id: &str) -> Result<Option<Dispatch>, DbError> {
         Ok(self.read_dispatches("WHERE id = ?1", params![id])?.pop())
     }
 
-    /// Dispatches without an issue, oldest first.
-    pub fn open_dispatches(&self, limit: usize) -> Result<Vec<Dispatch>, DbError> {
+    fn open_dispatches(&self, limit: usize) -> Result<Vec<Dispatch>, DbError> {
         let rest = "WHERE state IN ('pending', 'opening') ORDER BY created_at, id LIMIT ?1";
         self.read_dispatches(rest, params![limit])
     }
 
-    /// The newest dispatches, newest first.
-    pub fn last_dispatches(&self, limit: usize) -> Result<Vec<Dispatch>, DbError> {
+    fn last_dispatches(&self, limit: usize) -> Result<Vec<Dispatch>, DbError> {
         self.read_dispatches("ORDER BY created_at DESC, id LIMIT ?1", params![limit])
     }
 
-    /// The newest dispatch of a schedule.
-    pub fn last_dispatch_of(&self, schedule: &str) -> Result<Option<Dispatch>, DbError> {
+    fn last_dispatch_of(&self, schedule: &str) -> Result<Option<Dispatch>, DbError> {
         let rest = "WHERE schedule = ?1 ORDER BY created_at DESC, id LIMIT 1";
         Ok(self.read_dispatches(rest, params![schedule])?.pop())
     }
 
-    /// The dispatch for which an issue was opened.
-    pub fn dispatch_of_issue(&self, key: &IssueKey) -> Result<Option<Dispatch>, DbError> {
+    fn dispatch_of_issue(&self, key: &IssueKey) -> Result<Option<Dispatch>, DbError> {
         let rest = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
         Ok(self.read_dispatches(rest, key_values(key))?.pop())
     }
 
-    /// Stores the progress of a dispatch; what was asked for stays as it is.
-    pub fn save_dispatch(&self, dispatch: &Dispatch) -> Result<(), DbError> {
+    fn save_dispatch(&self, dispatch: &Dispatch) -> Result<(), DbError> {
         let sql = "UPDATE dispatch SET state = ?2, issue_number = ?3, attempts = ?4, \
                    not_before = ?5, problem = ?6, owner = ?7, repo = ?8 WHERE id = ?1";
         let Dispatch { id, state, issue_number, attempts, problem, request, .. } = dispatch;
@@ -64,8 +59,7 @@ impl SqliteForgeStateStore {
         self.execute("store a dispatch", sql, values).map(drop)
     }
 
-    /// The marks of all schedules that were ever due.
-    pub fn schedule_marks(&self) -> Result<Vec<ScheduleMark>, DbError> {
+    fn schedule_marks(&self) -> Result<Vec<ScheduleMark>, DbError> {
         let sql = "SELECT name, definition, last_due FROM schedule ORDER BY name";
         self.select("read the schedules", sql, [], |row| {
             let (name, definition) = (row.get(0)?, row.get(1)?);
@@ -73,8 +67,7 @@ impl SqliteForgeStateStore {
         })
     }
 
-    /// Moves the mark of a schedule, and stores what it asks for in the same commit: both or neither survive a crash.
-    pub fn mark_schedule(
+    fn mark_schedule(
         &self,
         mark: &ScheduleMark,
         dispatch: Option<&Dispatch>,
@@ -93,14 +86,12 @@ impl SqliteForgeStateStore {
         })
     }
 
-    /// Repositories that were found in an organisation when it was listed last.
-    pub fn found_repositories(&self, source: &str) -> Result<Vec<String>, DbError> {
+    fn found_repositories(&self, source: &str) -> Result<Vec<String>, DbError> {
         let sql = "SELECT full_name FROM found_repository WHERE source = ?1 ORDER BY full_name";
         self.select("read the repositories", sql, params![source], |row| row.get(0))
     }
 
-    /// Replaces the repositories that were found in an organisation.
-    pub fn save_found_repositories(&self, source: &str, names: &[String]) -> Result<(), DbError> {
+    fn save_found_repositories(&self, source: &str, names: &[String]) -> Result<(), DbError> {
         self.change("store the repositories", |transaction| {
             let failed = || self.failed("store the repositories");
             transaction
@@ -113,7 +104,9 @@ impl SqliteForgeStateStore {
             Ok(())
         })
     }
+}
 
+impl SqliteStore {
     fn insert_dispatch(
         &self,
         transaction: &Transaction<'_>,

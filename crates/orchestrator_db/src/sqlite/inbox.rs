@@ -3,17 +3,17 @@
 use jiff::Timestamp;
 use rusqlite::{Row, params};
 
-use super::{SqliteForgeStateStore, key_values, parse_time, parsed, parsed_option};
+use super::{SqliteStore, key_values, parse_time, parsed, parsed_option};
 use crate::delivery::{About, Delivery, DeliveryInsert};
 use crate::error::DbError;
 use crate::forge_state::IssueKey;
+use crate::store::InboxStore;
 
 const COLUMNS: &str =
     "seq, source, delivery_id, event, owner, repo, number, thread, received_at, handled_at";
 
-impl SqliteForgeStateStore {
-    /// Stores deliveries in one commit, and returns for each whether it is new.
-    pub fn insert_deliveries(&self, list: &[Delivery]) -> Result<Vec<DeliveryInsert>, DbError> {
+impl InboxStore for SqliteStore {
+    fn insert_deliveries(&self, list: &[Delivery]) -> Result<Vec<DeliveryInsert>, DbError> {
         self.change("keep a delivery", |transaction| {
             let sql = "INSERT INTO delivery \
                 (source, delivery_id, event, owner, repo, thread, number, body, received_at) \
@@ -36,44 +36,40 @@ impl SqliteForgeStateStore {
         })
     }
 
-    /// Unhandled deliveries, in the order of arrival.
-    pub fn unhandled_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, DbError> {
+    fn unhandled_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, DbError> {
         self.read_deliveries("WHERE handled_at IS NULL ORDER BY seq LIMIT ?1", params![limit])
     }
 
-    /// Deliveries after `seq`, in the order of arrival.
-    pub fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError> {
+    fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError> {
         self.read_deliveries("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
     }
 
-    /// Sources and bodies of the stored deliveries about an issue, in the order of arrival.
-    pub fn issue_deliveries(&self, key: &IssueKey) -> Result<Vec<(String, Vec<u8>)>, DbError> {
+    fn issue_deliveries(&self, key: &IssueKey) -> Result<Vec<(String, Vec<u8>)>, DbError> {
         let sql = "SELECT source, body FROM delivery WHERE owner = ?1 AND repo = ?2 \
                    AND number = ?3 AND thread = 'issue' ORDER BY seq";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
         self.select("read the deliveries", sql, key_values(key), read)
     }
 
-    pub fn count_unhandled(&self) -> Result<u64, DbError> {
+    fn count_unhandled(&self) -> Result<u64, DbError> {
         let sql = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
         let counted = self.lock().query_row(sql, [], |row| row.get(0));
         counted.map_err(self.failed("count the deliveries"))
     }
 
-    /// Returns whether a delivery was stored, handled or not.
-    pub fn has_delivery(&self, source: &str, id: &str) -> Result<bool, DbError> {
+    fn has_delivery(&self, source: &str, id: &str) -> Result<bool, DbError> {
         let sql = "SELECT count(*) FROM delivery WHERE source = ?1 AND delivery_id = ?2";
         let counted = self.lock().query_row(sql, params![source, id], |row| row.get::<_, u64>(0));
         counted.map(|count| count > 0).map_err(self.failed("read a delivery"))
     }
 
-    pub fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, DbError> {
+    fn delivery_body(&self, seq: u64) -> Result<Vec<u8>, DbError> {
         let sql = "SELECT body FROM delivery WHERE seq = ?1";
         let read = self.lock().query_row(sql, params![seq], |row| row.get(0));
         read.map_err(self.failed("read a delivery"))
     }
 
-    pub fn mark_handled(&self, list: &[u64]) -> Result<(), DbError> {
+    fn mark_handled(&self, list: &[u64]) -> Result<(), DbError> {
         self.change("mark a delivery", |transaction| {
             let sql = "UPDATE delivery SET handled_at = ?2 WHERE seq = ?1 AND handled_at IS NULL";
             let mut update = transaction.prepare_cached(sql).map_err(self.failed("prepare"))?;
@@ -85,12 +81,13 @@ impl SqliteForgeStateStore {
         })
     }
 
-    /// Deletes deliveries that were handled before `before`. Redelivering one of them only causes another reconciliation.
-    pub fn forget_deliveries(&self, before: Timestamp) -> Result<usize, DbError> {
+    fn forget_deliveries(&self, before: Timestamp) -> Result<usize, DbError> {
         let sql = "DELETE FROM delivery WHERE handled_at IS NOT NULL AND handled_at < ?1";
         self.execute("delete deliveries", sql, params![before.to_string()])
     }
+}
 
+impl SqliteStore {
     fn read_deliveries(
         &self,
         rest: &str,

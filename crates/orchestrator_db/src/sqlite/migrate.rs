@@ -6,7 +6,7 @@ use host::clock;
 use rusqlite::backup::Progress;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::database;
+use super::{database, name_of};
 use crate::error::DbError;
 
 /// Statements from each version to the next; the first creates version 1.
@@ -18,6 +18,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     STATUS_COMMENT,
     SPENDING,
     DISPATCHES_AND_NOTICES,
+    HOSTS_AND_CLAIMS,
 ];
 
 const FORGE_STATE: &str = "
@@ -196,6 +197,23 @@ const DISPATCHES_AND_NOTICES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// The host of each bottle and of each run that spends; the random id of each claim; and the fences of work items that were
+/// deleted, so that no number is given out twice.
+const HOSTS_AND_CLAIMS: &str = "
+    ALTER TABLE forge_state ADD COLUMN host TEXT;
+    ALTER TABLE spending ADD COLUMN host TEXT;
+    ALTER TABLE work ADD COLUMN claim_id INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX work_held ON work (lease_until) WHERE holder IS NOT NULL;
+    CREATE TABLE past_fence (
+        owner TEXT NOT NULL,
+        repo TEXT NOT NULL,
+        issue_number INTEGER NOT NULL,
+        fence INTEGER NOT NULL,
+        claim_id INTEGER NOT NULL,
+        PRIMARY KEY (owner, repo, issue_number)
+    ) STRICT, WITHOUT ROWID;
+";
+
 /// Refuses a newer schema before anything in the database changes.
 pub(super) fn check_version(
     connection: &Connection,
@@ -207,7 +225,7 @@ pub(super) fn check_version(
         .map_err(database(path, "read the version"))?;
     let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
     if found > known {
-        return Err(DbError::Newer { path: path.to_path_buf(), found, known });
+        return Err(DbError::Newer { database: name_of(path), found, known });
     }
     Ok(found)
 }

@@ -1,7 +1,10 @@
 //! The database in SQLite: one file, a write-ahead log, and every commit on disk before a call returns.
 
 mod dispatch;
+mod fence;
 mod inbox;
+mod issue;
+mod lease;
 mod migrate;
 mod notice;
 mod spending;
@@ -12,39 +15,39 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
 use crate::error::DbError;
-use crate::forge_state::{ForgeState, IssueKey};
-use crate::rules::status::{BottleState, BottleStep, next_status};
-use crate::store::ForgeStateStore;
+use crate::forge_state::IssueKey;
+use crate::store::Store;
 
 /// Longest wait for another process that holds the database.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
-const COLUMNS: &str = "owner, repo, issue_number, slug, agent_name, bottle_names, backend_name, \
-                       agent_git_user, pr_number, status, last_checkin_at";
-
 /// The rows of one issue, by [`key_values`].
 const OF_ISSUE: &str = "WHERE owner = ?1 AND repo = ?2 AND issue_number = ?3";
 
+/// Opens a database in SQLite, or creates it with access for its owner alone. An older schema is migrated after a backup; a
+/// newer one is refused.
+pub fn open_file(path: &Path) -> Result<Arc<dyn Store>, DbError> {
+    Ok(Arc::new(SqliteStore::open(path)?))
+}
+
 #[derive(Debug)]
-pub struct SqliteForgeStateStore {
+struct SqliteStore {
     path: PathBuf,
     connection: Mutex<Connection>,
 }
 
-impl SqliteForgeStateStore {
-    /// Opens the database, or creates it with access for its owner alone. An older schema is migrated after a backup; a
-    /// newer one is refused.
-    pub fn open(path: &Path) -> Result<Self, DbError> {
+impl SqliteStore {
+    fn open(path: &Path) -> Result<Self, DbError> {
         create_private(path)
-            .map_err(|source| DbError::Create { path: path.to_path_buf(), source })?;
+            .map_err(|source| DbError::Create { database: name_of(path), source })?;
         let failed = |action| database(path, action);
         let mut connection = Connection::open(path).map_err(failed("open"))?;
         connection.busy_timeout(BUSY_LIMIT).map_err(failed("set up"))?;
@@ -85,7 +88,17 @@ impl SqliteForgeStateStore {
         values: impl rusqlite::Params,
         read: fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, DbError> {
-        let connection = self.lock();
+        self.rows(&self.lock(), action, sql, values, read)
+    }
+
+    fn rows<T>(
+        &self,
+        connection: &Connection,
+        action: &'static str,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, DbError> {
         let mut statement = connection.prepare_cached(sql).map_err(self.failed("prepare"))?;
         let rows = statement.query_map(values, read).map_err(self.failed(action))?;
         rows.collect::<rusqlite::Result<_>>().map_err(self.failed(action))
@@ -105,78 +118,6 @@ impl SqliteForgeStateStore {
         transaction.commit().map_err(self.failed(action))?;
         Ok(outcome)
     }
-}
-
-impl ForgeStateStore for SqliteForgeStateStore {
-    fn upsert(&self, state: &ForgeState) -> Result<(), DbError> {
-        let sql = format!(
-            "INSERT OR REPLACE INTO forge_state ({COLUMNS}) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-        );
-        let ForgeState { key, slug, agent_name, backend_name, agent_git_user, .. } = state;
-        let bottle_names = serde_json::json!(state.bottle_names).to_string();
-        let values = params![
-            key.owner,
-            key.repo,
-            key.issue_number,
-            slug,
-            agent_name,
-            bottle_names,
-            backend_name,
-            agent_git_user,
-            state.pr_number,
-            state.status.name(),
-            state.last_checkin_at.to_string(),
-        ];
-        self.execute("store a state", &sql, values).map(drop)
-    }
-
-    fn get(&self, key: &IssueKey) -> Result<Option<ForgeState>, DbError> {
-        let sql = format!("SELECT {COLUMNS} FROM forge_state {OF_ISSUE}");
-        Ok(self.select("read a state", &sql, key_values(key), read_row)?.pop())
-    }
-
-    fn delete(&self, key: &IssueKey) -> Result<(), DbError> {
-        let sql = format!("DELETE FROM forge_state {OF_ISSUE}");
-        self.execute("delete a state", &sql, key_values(key)).map(drop)
-    }
-
-    fn all(&self) -> Result<Vec<ForgeState>, DbError> {
-        let sql = format!("SELECT {COLUMNS} FROM forge_state ORDER BY owner, repo, issue_number");
-        self.select("read the states", &sql, [], read_row)
-    }
-
-    fn step(&self, key: &IssueKey, step: BottleStep) -> Result<BottleState, DbError> {
-        self.change("store a state", |transaction| {
-            let sql = format!("SELECT status FROM forge_state {OF_ISSUE}");
-            let from = transaction
-                .query_row(&sql, key_values(key), |row| parsed(row, 0, BottleState::parse))
-                .optional()
-                .map_err(self.failed("read a state"))?
-                .ok_or_else(|| DbError::Unknown { key: key.clone() })?;
-            let next = next_status(from, step)?;
-            let sql = format!("UPDATE forge_state SET status = ?4 {OF_ISSUE}");
-            transaction
-                .execute(&sql, params![key.owner, key.repo, key.issue_number, next.name()])
-                .map_err(self.failed("store a state"))?;
-            Ok(next)
-        })
-    }
-}
-
-/// In the order of [`COLUMNS`].
-fn read_row(row: &Row<'_>) -> rusqlite::Result<ForgeState> {
-    Ok(ForgeState {
-        key: read_key(row, 0)?,
-        slug: row.get(3)?,
-        agent_name: row.get(4)?,
-        bottle_names: parsed(row, 5, |text| serde_json::from_str(text).ok())?,
-        backend_name: row.get(6)?,
-        agent_git_user: row.get(7)?,
-        pr_number: row.get(8)?,
-        status: parsed(row, 9, BottleState::parse)?,
-        last_checkin_at: parsed(row, 10, parse_time)?,
-    })
 }
 
 /// The values of [`OF_ISSUE`].
@@ -244,13 +185,18 @@ fn create_private(path: &Path) -> io::Result<()> {
 }
 
 fn database(path: &Path, action: &'static str) -> impl FnOnce(rusqlite::Error) -> DbError {
-    let path = path.to_path_buf();
+    let database = name_of(path);
     move |source| {
         if let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = &source
             && let Some(InvalidColumn { field, value }) = cause.downcast_ref()
         {
-            return DbError::Row { path, field: field.clone(), value: value.clone() };
+            return DbError::Row { database, field: field.clone(), value: value.clone() };
         }
-        DbError::Database { action, path, source }
+        DbError::Database { action, database, source: Box::new(source) }
     }
+}
+
+/// Name of a database in messages.
+fn name_of(path: &Path) -> String {
+    path.display().to_string()
 }

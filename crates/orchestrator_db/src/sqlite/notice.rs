@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::{SqliteForgeStateStore, parse_time, parsed, parsed_option};
+use super::{SqliteStore, parse_time, parsed, parsed_option};
 use crate::error::DbError;
 use crate::notice::{Notice, NoticeDelivery, NoticeState};
+use crate::store::NoticeStore;
 
 /// Name of the cursor of the notices about work items.
 const WORK_CURSOR: &str = "work-notices";
@@ -14,17 +15,14 @@ const COLUMNS: &str = "notice.id, notice.subject, notice.kind, notice.body, noti
                        delivery.channel, delivery.state, delivery.attempts, delivery.not_before, \
                        delivery.problem";
 
-impl SqliteForgeStateStore {
-    /// The event up to which notices were made; `None` before the first time.
-    pub fn notice_cursor(&self) -> Result<Option<u64>, DbError> {
+impl NoticeStore for SqliteStore {
+    fn notice_cursor(&self) -> Result<Option<u64>, DbError> {
         let sql = "SELECT seq FROM cursor WHERE name = ?1";
         let read = self.lock().query_row(sql, params![WORK_CURSOR], |row| row.get(0)).optional();
         read.map_err(self.failed("read a cursor"))
     }
 
-    /// Stores notices, each with a delivery for every channel, and moves the cursor in the same commit. A subject that is
-    /// known already is passed over.
-    pub fn add_notices(
+    fn add_notices(
         &self,
         notices: &[Notice],
         channels: &[&str],
@@ -44,20 +42,17 @@ impl SqliteForgeStateStore {
         })
     }
 
-    /// Deliveries that have not arrived and may still do so, oldest first.
-    pub fn open_notices(&self, limit: usize) -> Result<Vec<NoticeDelivery>, DbError> {
+    fn open_notices(&self, limit: usize) -> Result<Vec<NoticeDelivery>, DbError> {
         let rest = "WHERE delivery.state IN ('pending', 'sending') \
                     ORDER BY notice.seq, delivery.channel LIMIT ?1";
         self.read_notices(rest, params![limit])
     }
 
-    /// The newest deliveries, newest first.
-    pub fn last_notices(&self, limit: usize) -> Result<Vec<NoticeDelivery>, DbError> {
+    fn last_notices(&self, limit: usize) -> Result<Vec<NoticeDelivery>, DbError> {
         self.read_notices("ORDER BY notice.seq DESC, delivery.channel LIMIT ?1", params![limit])
     }
 
-    /// Stores the progress of a delivery.
-    pub fn save_notice(&self, delivery: &NoticeDelivery) -> Result<(), DbError> {
+    fn save_notice(&self, delivery: &NoticeDelivery) -> Result<(), DbError> {
         let sql = "UPDATE notice_delivery SET state = ?3, attempts = ?4, not_before = ?5, \
                    problem = ?6 WHERE notice_id = ?1 AND channel = ?2";
         let NoticeDelivery { notice, channel, state, attempts, not_before, problem } = delivery;
@@ -66,15 +61,16 @@ impl SqliteForgeStateStore {
         self.execute("store a notice", sql, values).map(drop)
     }
 
-    /// Deletes notices from before this time that are on their way no more.
-    pub fn forget_notices(&self, before: Timestamp) -> Result<(), DbError> {
+    fn forget_notices(&self, before: Timestamp) -> Result<(), DbError> {
         let open = "SELECT notice_id FROM notice_delivery WHERE state IN ('pending', 'sending')";
         let sql = format!("DELETE FROM notice WHERE created_at < ?1 AND id NOT IN ({open})");
         self.execute("delete notices", &sql, params![before.to_string()])?;
         let sql = "DELETE FROM notice_delivery WHERE notice_id NOT IN (SELECT id FROM notice)";
         self.execute("delete notices", sql, params![]).map(drop)
     }
+}
 
+impl SqliteStore {
     fn insert_notice(
         &self,
         transaction: &Transaction<'_>,

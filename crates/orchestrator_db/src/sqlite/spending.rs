@@ -3,34 +3,35 @@
 use jiff::civil::Date;
 use rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter, types::Value};
 
-use super::{OF_ISSUE, SqliteForgeStateStore, key_values, parse_time, parsed, read_key};
+use super::{OF_ISSUE, SqliteStore, key_values, parse_time, parsed, read_key};
 use crate::error::DbError;
+use crate::fence::Writer;
 use crate::forge_state::IssueKey;
 use crate::spending::{
     Amount, BudgetLimit, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation,
     Spending,
 };
+use crate::store::SpendingStore;
 
 const COLUMNS: &str = "seq, owner, repo, issue_number, agent, run, day, reserved_at, \
-                       reserved_tokens, reserved_micro_usd, settled_at IS NOT NULL, tokens, micro_usd";
+                       reserved_tokens, reserved_micro_usd, settled_at IS NOT NULL, tokens, micro_usd, host";
 
-impl SqliteForgeStateStore {
-    /// Binds the reservation of a claim to a run that starts now, or makes one. A budget without room refuses it, and then
-    /// no run may start.
-    pub fn reserve_run(
+impl SpendingStore for SqliteStore {
+    fn reserve_run(
         &self,
         key: &IssueKey,
         run: &str,
         request: &RunReservation,
+        writer: Writer<'_>,
     ) -> Result<Option<BudgetRefusal>, DbError> {
         self.change("reserve a run's spending", |transaction| {
+            self.writable_state(transaction, key, writer)?;
             self.release_unstarted(transaction, key)?;
-            self.reserve(transaction, key, Some(run), request)
+            self.reserve(transaction, key, (Some(run), Some(writer.host)), request)
         })
     }
 
-    /// Settles a run with what it spent; once, whoever comes second.
-    pub fn settle_spending(&self, seq: u64, spent: &Amount) -> Result<(), DbError> {
+    fn settle_spending(&self, seq: u64, spent: &Amount) -> Result<(), DbError> {
         let sql = "UPDATE spending SET settled_at = ?2, tokens = ?3, micro_usd = ?4 \
                    WHERE seq = ?1 AND settled_at IS NULL";
         let now = host::clock::now().to_string();
@@ -38,28 +39,24 @@ impl SqliteForgeStateStore {
         self.execute("settle a run's spending", sql, values).map(drop)
     }
 
-    /// Deletes the reservation of a run that never began.
-    pub fn release_spending(&self, seq: u64) -> Result<(), DbError> {
+    fn release_spending(&self, seq: u64) -> Result<(), DbError> {
         let sql = "DELETE FROM spending WHERE seq = ?1 AND settled_at IS NULL";
         self.execute("release a reservation", sql, params![seq]).map(drop)
     }
 
-    /// Rows of runs that have started and are not settled.
-    pub fn unsettled_spending(&self) -> Result<Vec<Spending>, DbError> {
+    fn unsettled_spending(&self) -> Result<Vec<Spending>, DbError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM spending WHERE settled_at IS NULL AND run IS NOT NULL ORDER BY seq"
         );
         self.select("read the spending", &sql, [], read_row)
     }
 
-    /// All rows of an issue, oldest first.
-    pub fn spending_of(&self, key: &IssueKey) -> Result<Vec<Spending>, DbError> {
+    fn spending_of(&self, key: &IssueKey) -> Result<Vec<Spending>, DbError> {
         let sql = format!("SELECT {COLUMNS} FROM spending {OF_ISSUE} ORDER BY seq");
         self.select("read the spending", &sql, key_values(key), read_row)
     }
 
-    /// Sums for each issue with runs on a day, by owner, repository and number.
-    pub fn spending_on(&self, day: Date) -> Result<Vec<IssueSpending>, DbError> {
+    fn spending_on(&self, day: Date) -> Result<Vec<IssueSpending>, DbError> {
         let sql = "SELECT owner, repo, issue_number, count(run), \
              total(tokens), total(micro_usd), \
              total(CASE WHEN tokens IS NULL THEN reserved_tokens END), \
@@ -79,7 +76,9 @@ impl SqliteForgeStateStore {
             })
         })
     }
+}
 
+impl SqliteStore {
     /// Deletes the reservation of a claim that has started no run.
     pub(super) fn release_unstarted(
         &self,
@@ -91,12 +90,12 @@ impl SqliteForgeStateStore {
         deleted.map_err(self.failed("release a reservation")).map(drop)
     }
 
-    /// Makes a reservation if every budget has room for it. The transaction keeps others from passing at the same time.
+    /// Makes a reservation, with its run and its host, if every budget has room for it. The transaction keeps others from passing at the same time.
     pub(super) fn reserve(
         &self,
         transaction: &Transaction<'_>,
         key: &IssueKey,
-        run: Option<&str>,
+        (run, host): (Option<&str>, Option<&str>),
         request: &RunReservation,
     ) -> Result<Option<BudgetRefusal>, DbError> {
         for limit in &request.limits {
@@ -105,7 +104,8 @@ impl SqliteForgeStateStore {
             }
         }
         let sql = "INSERT INTO spending (owner, repo, issue_number, agent, run, day, reserved_at, \
-                   reserved_tokens, reserved_micro_usd) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+                   reserved_tokens, reserved_micro_usd, host) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let values = params![
             key.owner,
             key.repo,
@@ -116,6 +116,7 @@ impl SqliteForgeStateStore {
             host::clock::now().to_string(),
             request.most.tokens,
             request.most.micro_usd,
+            host,
         ];
         transaction.execute(sql, values).map_err(self.failed("reserve a run's spending"))?;
         Ok(None)
@@ -205,6 +206,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Spending> {
         key: read_key(row, 1)?,
         agent: row.get(4)?,
         run: row.get(5)?,
+        host: row.get(13)?,
         day: parsed(row, 6, |text| text.parse().ok())?,
         reserved_at: parsed(row, 7, parse_time)?,
         reserved: Amount { tokens: row.get(8)?, micro_usd: row.get(9)? },

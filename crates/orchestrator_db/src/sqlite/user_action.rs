@@ -2,13 +2,13 @@
 
 use rusqlite::params;
 
-use super::{SqliteForgeStateStore, parse_time, parsed, read_key};
+use super::{SqliteStore, parse_time, parsed, read_key};
 use crate::error::DbError;
+use crate::store::UserActionStore;
 use crate::user_action::UserActionRecord;
 
-impl SqliteForgeStateStore {
-    /// Records who asked for an action. One that is known already is passed over.
-    pub fn record_action(&self, record: &UserActionRecord) -> Result<(), DbError> {
+impl UserActionStore for SqliteStore {
+    fn record_action(&self, record: &UserActionRecord) -> Result<(), DbError> {
         let sql = "INSERT OR IGNORE INTO user_action \
                    (delivery_id, actor, action, owner, repo, issue_number, at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -18,15 +18,13 @@ impl SqliteForgeStateStore {
         self.execute("record an action", sql, values).map(drop)
     }
 
-    /// The account that asked for the action of a delivery.
-    pub fn actor_of(&self, delivery_id: &str) -> Result<Option<String>, DbError> {
+    fn actor_of(&self, delivery_id: &str) -> Result<Option<String>, DbError> {
         let sql = "SELECT actor FROM user_action WHERE delivery_id = ?1";
         let read = |row: &rusqlite::Row<'_>| row.get(0);
         Ok(self.select("read an action", sql, params![delivery_id], read)?.pop())
     }
 
-    /// The newest actions, newest first.
-    pub fn last_actions(&self, limit: usize) -> Result<Vec<UserActionRecord>, DbError> {
+    fn last_actions(&self, limit: usize) -> Result<Vec<UserActionRecord>, DbError> {
         let sql = "SELECT delivery_id, actor, action, owner, repo, issue_number, at \
                    FROM user_action ORDER BY at DESC, delivery_id LIMIT ?1";
         self.select("read the actions", sql, params![limit], |row| {

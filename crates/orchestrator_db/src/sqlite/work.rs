@@ -1,40 +1,33 @@
-//! Work items: every step is guarded by the state machine and by the holder's fence.
-
-use std::time::Duration;
+//! Work items: every write is guarded by the fence, and every step by the state machine.
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
+use super::fence::new_claim;
 use super::{
-    OF_ISSUE, SqliteForgeStateStore, invalid, key_values, parse_time, parsed, parsed_option,
-    read_key,
+    OF_ISSUE, SqliteStore, invalid, key_values, parse_time, parsed, parsed_option, read_key,
 };
 use crate::error::DbError;
+use crate::fence::Fence;
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
-use crate::spending::{RunReservation, WorkClaim};
+use crate::store::WorkStore;
 use crate::work::{StatusComment, WorkEvent, WorkHold, WorkItem, WorkNote, WorkOrder, WorkRequest};
 
 const COLUMNS: &str = "owner, repo, issue_number, state, request, trigger, title, slug, fence, claims, holder, \
                        lease_until, not_before, destroy_at, attempts, reason, created_at, updated_at, \
-                       waits_for, after, priority_mins, queued_at";
+                       waits_for, after, priority_mins, queued_at, claim_id";
 
-/// The database's clock, in seconds. Leases use no other clock.
-const NOW: &str = "CAST(strftime('%s', 'now') AS INTEGER)";
-
-impl SqliteForgeStateStore {
-    /// All work items, by owner, repository and number.
-    pub fn works(&self) -> Result<Vec<WorkItem>, DbError> {
+impl WorkStore for SqliteStore {
+    fn works(&self) -> Result<Vec<WorkItem>, DbError> {
         self.read_works("ORDER BY owner, repo, issue_number", params![])
     }
 
-    pub fn work(&self, key: &IssueKey) -> Result<Option<WorkItem>, DbError> {
+    fn work(&self, key: &IssueKey) -> Result<Option<WorkItem>, DbError> {
         Ok(self.read_works(OF_ISSUE, key_values(key))?.pop())
     }
 
-    /// Queues an issue that has no work item, or whose bottle is removed; with a condition it waits from the start. Any other
-    /// work item is returned unchanged.
-    pub fn add_work(
+    fn add_work(
         &self,
         key: &IssueKey,
         title: &str,
@@ -43,16 +36,18 @@ impl SqliteForgeStateStore {
     ) -> Result<WorkItem, DbError> {
         let IssueKey { owner, repo, issue_number } = key;
         self.change("store work", |transaction| {
-            let sql = "INSERT INTO work (owner, repo, issue_number, state, request, title, fence, claims, trigger, \
-                 attempts, reason, created_at, updated_at, queued_at, waits_for, after, priority_mins) \
-                 VALUES (?1, ?2, ?3, ?9, ?4, ?5, 1, 0, ?8, 0, ?6, ?7, ?7, ?7, ?10, ?11, ?12) \
-                 ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = ?9, \
-                 request = ?4, title = ?5, trigger = ?8, slug = NULL, fence = fence + 1, attempts = 0, \
+            let sql = "INSERT INTO work (owner, repo, issue_number, state, request, title, fence, claim_id, \
+                 claims, trigger, attempts, reason, created_at, updated_at, queued_at, waits_for, after, \
+                 priority_mins) \
+                 VALUES (?1, ?2, ?3, ?9, ?4, ?5, ?13, ?14, 0, ?8, 0, ?6, ?7, ?7, ?7, ?10, ?11, ?12) \
+                 ON CONFLICT (owner, repo, issue_number) DO UPDATE SET state = ?9, request = ?4, \
+                 title = ?5, trigger = ?8, slug = NULL, fence = fence + 1, claim_id = ?14, attempts = 0, \
                  reason = ?6, not_before = NULL, destroy_at = NULL, updated_at = ?7, queued_at = ?7, \
                  waits_for = ?10, after = ?11, priority_mins = ?12 \
                  WHERE work.state = 'destroyed'";
             let now = host::clock::now().to_string();
             let request = serde_json::json!(request).to_string();
+            let first = self.current_fence(transaction, key)?.number + 1;
             let WorkNote { reason, trigger, waits_for, .. } = note;
             let order = note.order.clone().unwrap_or_default();
             let state = match waits_for {
@@ -72,37 +67,33 @@ impl SqliteForgeStateStore {
                 waits_for.map(WorkHold::name),
                 after_json(&order),
                 order.priority_mins,
+                first,
+                new_claim()?,
             ];
             let changed =
                 transaction.execute(sql, values).map_err(self.failed("queue work"))?;
-            match changed {
-                0 => Ok(()),
-                _ => self.record_event(transaction, key, state, &note.reason),
+            if changed > 0 {
+                self.record_event(transaction, key, state, &note.reason)?;
             }
-        })?;
-        self.work(key)?.ok_or_else(|| DbError::Unknown { key: key.clone() })
+            self.known_work(transaction, key)
+        })
     }
 
-    /// Takes a step. A holder whose claim was taken over is refused.
-    pub fn step_work(
+    fn step_work(
         &self,
         key: &IssueKey,
-        fence: u64,
+        fence: Fence,
         step: WorkStep,
         note: &WorkNote,
     ) -> Result<WorkState, DbError> {
         self.change("store work", |transaction| {
-            let sql = format!("SELECT state, fence FROM work {OF_ISSUE}");
-            let (from, held): (WorkState, u64) = transaction
-                .query_row(&sql, key_values(key), |row| {
-                    Ok((parsed(row, 0, WorkState::parse)?, row.get(1)?))
-                })
+            let sql = format!("SELECT state FROM work {OF_ISSUE}");
+            let from = transaction
+                .query_row(&sql, key_values(key), |row| parsed(row, 0, WorkState::parse))
                 .optional()
                 .map_err(self.failed("read work"))?
                 .ok_or_else(|| DbError::Unknown { key: key.clone() })?;
-            if held != fence {
-                return Err(DbError::Fenced { key: key.clone(), held, came: fence });
-            }
+            self.check_fence(transaction, key, fence)?;
             let next = next_work(from, step)?;
             let sql = format!(
                 "UPDATE work SET state = ?4, reason = ?5, slug = COALESCE(?6, slug), \
@@ -145,65 +136,81 @@ impl SqliteForgeStateStore {
         })
     }
 
-    /// Items that may be claimed, longest waiting first: queued ones, waiting ones that are due, and those that wait for a
-    /// budget, whose room is judged by the claim.
-    pub fn claimable_works(&self) -> Result<Vec<WorkItem>, DbError> {
-        let rest = "WHERE state = 'queued' OR (state = 'waiting' AND (waits_for = 'budget' \
-                    OR (waits_for IS NULL AND not_before <= ?1))) \
-                    ORDER BY queued_at, owner, repo, issue_number";
-        let mut works = self.read_works(rest, params![host::clock::now().to_string()])?;
-        works.sort_by_key(WorkItem::rank);
-        Ok(works)
+    fn set_order(&self, key: &IssueKey, fence: Fence, order: &WorkOrder) -> Result<(), DbError> {
+        self.change("store work", |transaction| {
+            self.check_fence(transaction, key, fence)?;
+            self.write_order(transaction, key, order)
+        })
     }
 
-    /// Claims an item, with a reservation for the run that it starts. Both are on disk before anything starts, or neither.
-    pub fn claim_work(
+    fn set_destroy_at(
         &self,
-        work: &WorkItem,
-        holder: &str,
-        lease: Duration,
-        reservation: Option<&RunReservation>,
-    ) -> Result<WorkClaim, DbError> {
-        let key = &work.key;
-        let refused = self.change("store work", |transaction| {
-            let sql = format!("SELECT state, fence FROM work {OF_ISSUE}");
-            let found = transaction
-                .query_row(&sql, key_values(key), |row| {
-                    Ok((parsed(row, 0, WorkState::parse)?, row.get::<_, u64>(1)?))
-                })
-                .optional()
-                .map_err(self.failed("find work"))?;
-            if found != Some((work.state, work.fence)) {
-                return Ok(Some(WorkClaim::Gone));
-            }
-            let next = next_work(work.state, WorkStep::Claim)?;
-            if let Some(request) = reservation {
-                self.release_unstarted(transaction, key)?;
-                if let Some(refusal) = self.reserve(transaction, key, None, request)? {
-                    return Ok(Some(WorkClaim::Refused(refusal)));
-                }
-            }
-            let sql = format!("UPDATE work SET claims = claims + 1, waits_for = NULL {OF_ISSUE}");
-            transaction.execute(&sql, key_values(key)).map_err(self.failed("claim work"))?;
-            self.hold(transaction, key, next, holder, lease)?;
-            self.record_event(transaction, key, next, "a slot is free")?;
-            Ok(None)
-        })?;
-        match refused {
-            Some(claim) => Ok(claim),
-            None => {
-                let claimed =
-                    self.work(key)?.ok_or_else(|| DbError::Unknown { key: key.clone() })?;
-                Ok(WorkClaim::Claimed(Box::new(claimed)))
-            }
-        }
+        key: &IssueKey,
+        fence: Fence,
+        at: Option<Timestamp>,
+    ) -> Result<(), DbError> {
+        self.change("schedule the destruction", |transaction| {
+            self.check_fence(transaction, key, fence)?;
+            let sql = format!("UPDATE work SET destroy_at = ?4 {OF_ISSUE}");
+            let at = at.map(|at| at.to_string());
+            let values = params![key.owner, key.repo, key.issue_number, at];
+            let written = transaction.execute(&sql, values);
+            written.map_err(self.failed("schedule the destruction")).map(drop)
+        })
     }
 
-    /// Stores the order that the labels and the text of an issue ask for.
-    pub fn set_order(&self, key: &IssueKey, order: &WorkOrder) -> Result<(), DbError> {
-        self.change("store work", |transaction| self.write_order(transaction, key, order))
+    fn forget_work(&self, key: &IssueKey, fence: Fence) -> Result<(), DbError> {
+        self.change("delete work", |transaction| {
+            self.check_fence(transaction, key, fence)?;
+            let of_destroyed = format!("{OF_ISSUE} AND state = 'destroyed'");
+            let sql = format!(
+                "INSERT OR REPLACE INTO past_fence (owner, repo, issue_number, fence, claim_id) \
+                 SELECT owner, repo, issue_number, fence, claim_id FROM work {of_destroyed}"
+            );
+            transaction.execute(&sql, key_values(key)).map_err(self.failed("delete work"))?;
+            let sql = format!("DELETE FROM work {of_destroyed}");
+            transaction.execute(&sql, key_values(key)).map_err(self.failed("delete work")).map(drop)
+        })
     }
 
+    fn work_events(&self, key: &IssueKey) -> Result<Vec<WorkEvent>, DbError> {
+        self.read_events(&format!("{OF_ISSUE} ORDER BY seq"), key_values(key))
+    }
+
+    fn status_comment(&self, key: &IssueKey) -> Result<Option<StatusComment>, DbError> {
+        let sql = format!("SELECT comment_id, digest FROM status_comment {OF_ISSUE}");
+        let read = |row: &Row<'_>| Ok(StatusComment { comment: row.get(0)?, digest: row.get(1)? });
+        Ok(self.select("read a status comment", &sql, key_values(key), read)?.pop())
+    }
+
+    fn save_status_comment(
+        &self,
+        key: &IssueKey,
+        fence: Fence,
+        comment: &StatusComment,
+    ) -> Result<(), DbError> {
+        self.change("store a status comment", |transaction| {
+            self.check_fence(transaction, key, fence)?;
+            let sql = "INSERT OR REPLACE INTO status_comment \
+                       (owner, repo, issue_number, comment_id, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let StatusComment { comment, digest } = comment;
+            let values = params![key.owner, key.repo, key.issue_number, comment, digest];
+            let written = transaction.execute(sql, values);
+            written.map_err(self.failed("store a status comment")).map(drop)
+        })
+    }
+
+    fn events_since(&self, seq: u64, limit: usize) -> Result<Vec<WorkEvent>, DbError> {
+        self.read_events("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
+    }
+
+    fn last_event(&self) -> Result<u64, DbError> {
+        let sql = "SELECT coalesce(max(seq), 0) FROM work_event";
+        self.lock().query_row(sql, [], |row| row.get(0)).map_err(self.failed("read the events"))
+    }
+}
+
+impl SqliteStore {
     fn write_order(
         &self,
         transaction: &Transaction<'_>,
@@ -217,94 +224,7 @@ impl SqliteForgeStateStore {
         written.map_err(self.failed("store the order of work")).map(drop)
     }
 
-    /// Takes over the items of all other holders and raises their fences. The caller must know that those holders are gone.
-    pub fn take_over_work(&self, holder: &str, lease: Duration) -> Result<Vec<WorkItem>, DbError> {
-        let held = self.read_works("WHERE holder IS NOT NULL", params![])?;
-        let others: Vec<WorkItem> =
-            held.into_iter().filter(|work| work.holder.as_deref() != Some(holder)).collect();
-        self.change("store work", |transaction| {
-            others
-                .iter()
-                .try_for_each(|work| self.hold(transaction, &work.key, work.state, holder, lease))
-        })?;
-        let reload = |WorkItem { key, .. }| self.work(&key)?.ok_or(DbError::Unknown { key });
-        others.into_iter().map(reload).collect()
-    }
-
-    pub fn renew_leases(&self, holder: &str, lease: Duration) -> Result<usize, DbError> {
-        let sql = format!("UPDATE work SET lease_until = {NOW} + ?2 WHERE holder = ?1");
-        self.execute("renew the leases", &sql, params![holder, lease.as_secs()])
-    }
-
-    /// Sets when the bottle is destroyed; `None` clears it.
-    pub fn set_destroy_at(&self, key: &IssueKey, at: Option<Timestamp>) -> Result<(), DbError> {
-        let sql = format!("UPDATE work SET destroy_at = ?4 {OF_ISSUE}");
-        let at = at.map(|at| at.to_string());
-        let values = params![key.owner, key.repo, key.issue_number, at];
-        self.execute("schedule the destruction", &sql, values).map(drop)
-    }
-
-    /// Deletes the item of an issue whose bottle is removed, so that the issue can start again.
-    pub fn forget_work(&self, key: &IssueKey) -> Result<(), DbError> {
-        let sql = format!("DELETE FROM work {OF_ISSUE} AND state = 'destroyed'");
-        self.execute("delete work", &sql, key_values(key)).map(drop)
-    }
-
-    pub fn work_events(&self, key: &IssueKey) -> Result<Vec<WorkEvent>, DbError> {
-        self.read_events(&format!("{OF_ISSUE} ORDER BY seq"), key_values(key))
-    }
-
-    pub fn status_comment(&self, key: &IssueKey) -> Result<Option<StatusComment>, DbError> {
-        let sql = format!("SELECT comment_id, digest FROM status_comment {OF_ISSUE}");
-        let read = |row: &Row<'_>| Ok(StatusComment { comment: row.get(0)?, digest: row.get(1)? });
-        Ok(self.select("read a status comment", &sql, key_values(key), read)?.pop())
-    }
-
-    pub fn save_status_comment(
-        &self,
-        key: &IssueKey,
-        comment: &StatusComment,
-    ) -> Result<(), DbError> {
-        let sql = "INSERT OR REPLACE INTO status_comment \
-                   (owner, repo, issue_number, comment_id, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let StatusComment { comment, digest } = comment;
-        let values = params![key.owner, key.repo, key.issue_number, comment, digest];
-        self.execute("store a status comment", sql, values).map(drop)
-    }
-
-    /// The events of all issues after `seq`, oldest first.
-    pub fn events_since(&self, seq: u64, limit: usize) -> Result<Vec<WorkEvent>, DbError> {
-        self.read_events("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
-    }
-
-    /// The number of the newest event; 0 without any.
-    pub fn last_event(&self) -> Result<u64, DbError> {
-        let sql = "SELECT coalesce(max(seq), 0) FROM work_event";
-        self.lock().query_row(sql, [], |row| row.get(0)).map_err(self.failed("read the events"))
-    }
-
-    fn hold(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &IssueKey,
-        state: WorkState,
-        holder: &str,
-        lease: Duration,
-    ) -> Result<(), DbError> {
-        let IssueKey { owner, repo, issue_number } = key;
-        let sql = format!(
-            "UPDATE work SET state = ?4, fence = fence + 1, holder = ?5, \
-             lease_until = {NOW} + ?6, not_before = NULL, updated_at = ?7 {OF_ISSUE}"
-        );
-        let now = host::clock::now().to_string();
-        let lease = lease.as_secs();
-        transaction
-            .execute(&sql, params![owner, repo, issue_number, state.name(), holder, lease, now])
-            .map_err(self.failed("claim work"))
-            .map(drop)
-    }
-
-    fn record_event(
+    pub(super) fn record_event(
         &self,
         transaction: &Transaction<'_>,
         key: &IssueKey,
@@ -321,13 +241,32 @@ impl SqliteForgeStateStore {
             .map(drop)
     }
 
-    fn read_works(
+    /// The item of an issue that has one.
+    pub(super) fn known_work(
+        &self,
+        connection: &Connection,
+        key: &IssueKey,
+    ) -> Result<WorkItem, DbError> {
+        let mut found = self.read_works_in(connection, OF_ISSUE, key_values(key))?;
+        found.pop().ok_or_else(|| DbError::Unknown { key: key.clone() })
+    }
+
+    pub(super) fn read_works(
         &self,
         rest: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<WorkItem>, DbError> {
+        self.read_works_in(&self.lock(), rest, values)
+    }
+
+    pub(super) fn read_works_in(
+        &self,
+        connection: &Connection,
+        rest: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<WorkItem>, DbError> {
         let sql = format!("SELECT {COLUMNS} FROM work {rest}");
-        self.select("read work", &sql, values, read_row)
+        self.rows(connection, "read work", &sql, values, read_row)
     }
 
     fn read_events(
@@ -366,7 +305,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<WorkItem> {
         trigger: row.get(5)?,
         title: row.get(6)?,
         slug: row.get(7)?,
-        fence: row.get(8)?,
+        fence: Fence { number: row.get(8)?, claim: row.get(22)? },
         claims: row.get(9)?,
         holder: row.get(10)?,
         lease_until: lease_until.transpose()?,

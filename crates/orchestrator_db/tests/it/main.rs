@@ -2,8 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-mod budget;
 mod conformance;
-mod orchestrator;
-mod outbox;
 mod sqlite;

@@ -3,38 +3,47 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
-use orchestrator_db::{BottleState, DbError, ForgeStateStore, SqliteForgeStateStore, WorkRequest};
+use std::sync::Arc;
+
+use orchestrator_db::{BottleState, DbError, Store, WorkRequest, open_file};
 use tempfile::TempDir;
 
-use crate::conformance::{Engine, conformance, key, state};
+use crate::conformance::issue::{HERE, state};
+use crate::conformance::{Engine, conformance, key};
 
 struct Sqlite(TempDir);
 
 impl Sqlite {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
     fn path(&self) -> PathBuf {
         self.0.path().join("bot-bottle/bot-bottle.db")
     }
 }
 
 impl Engine for Sqlite {
-    type Store = SqliteForgeStateStore;
-
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+    fn open(&self) -> Arc<dyn Store> {
+        open_file(&self.path()).unwrap()
     }
 
-    fn open(&self) -> SqliteForgeStateStore {
-        SqliteForgeStateStore::open(&self.path()).unwrap()
+    fn execute(&self, sql: &str) {
+        rusqlite::Connection::open(self.path()).unwrap().execute(sql, []).unwrap();
+    }
+
+    fn expire_leases(&self) {
+        self.execute("UPDATE work SET lease_until = 0 WHERE holder IS NOT NULL");
     }
 }
 
-conformance!(Sqlite);
+conformance!(Some(Sqlite::new()));
 
 #[test]
 fn the_database_is_its_owners_alone() {
     let engine = Sqlite::new();
     let store = engine.open();
-    store.upsert(&state(key("alice", "hooks", 1))).unwrap();
+    store.add_forge_state(&state(key("alice", "hooks", 1)), HERE).unwrap();
     for entry in std::fs::read_dir(engine.path().parent().unwrap()).unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
@@ -47,7 +56,7 @@ fn the_database_is_its_owners_alone() {
 fn opening_the_database_again_keeps_the_locks_of_the_first_connection() {
     let engine = Sqlite::new();
     let first = engine.open();
-    first.upsert(&state(key("alice", "hooks", 1))).unwrap();
+    first.add_forge_state(&state(key("alice", "hooks", 1)), HERE).unwrap();
     let before = own_locks(&engine);
     assert!(before > 0, "an open connection has a lock");
     let second = engine.open();
@@ -76,8 +85,8 @@ fn a_database_of_a_newer_version_is_left_alone() {
     raw.pragma_update(None, "user_version", 99).unwrap();
     drop(raw);
     let before = std::fs::read(engine.path()).unwrap();
-    let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
-    assert!(matches!(error, DbError::Newer { found: 99, known: 7, .. }), "{error}");
+    let error = open_file(&engine.path()).unwrap_err();
+    assert!(matches!(error, DbError::Newer { found: 99, known: 8, .. }), "{error}");
     assert_eq!(std::fs::read(engine.path()).unwrap(), before);
 }
 
@@ -87,18 +96,18 @@ fn what_is_no_database_is_said_to_be_none() {
     std::fs::create_dir_all(engine.path().parent().unwrap()).unwrap();
     std::fs::write(engine.path(), "this is a text file, and a long one at that".repeat(50))
         .unwrap();
-    let error = SqliteForgeStateStore::open(&engine.path()).unwrap_err();
+    let error = open_file(&engine.path()).unwrap_err();
     assert!(matches!(error, DbError::Database { .. }), "{error}");
 }
 
 #[test]
 fn a_status_that_nobody_knows_is_not_kept() {
     let engine = Sqlite::new();
-    engine.open().upsert(&state(key("alice", "hooks", 1))).unwrap();
+    engine.open().add_forge_state(&state(key("alice", "hooks", 1)), HERE).unwrap();
     let raw = rusqlite::Connection::open(engine.path()).unwrap();
     raw.execute("UPDATE forge_state SET status = 'melted'", []).unwrap_err();
     raw.execute("UPDATE forge_state SET bottle_names = 'none'", []).unwrap();
-    let error = engine.open().all().unwrap_err();
+    let error = engine.open().forge_states().unwrap_err();
     assert!(error.to_string().contains("holds an invalid bottle_names"), "{error}");
 }
 
@@ -110,7 +119,7 @@ fn a_database_of_the_version_before_opens_with_everything_in_it() {
     raw.execute_batch(include_str!("../fixture/v2.sql")).unwrap();
     drop(raw);
     let store = engine.open();
-    let known = store.get(&key("alice", "hooks", 7)).unwrap().unwrap();
+    let known = store.forge_state(&key("alice", "hooks", 7)).unwrap().unwrap();
     assert_eq!((known.status, known.pr_number), (BottleState::Frozen, Some(12)));
     let requests: Vec<_> = store.works().unwrap().into_iter().map(|work| work.request).collect();
     let resume = WorkRequest::resume(Some("Once more.".to_owned()));

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Delivery, DeliveryInsert, ForgeStateStore, IssueKey, SqliteForgeStateStore,
-    UserActionRecord, WorkItem, WorkNote, WorkRequest, WorkState, WorkStep,
+    About, Delivery, DeliveryInsert, IssueKey, Store, UserActionRecord, WorkItem, WorkNote,
+    WorkRequest, WorkState, WorkStep,
 };
 
 use super::Reconciler;
@@ -15,15 +15,17 @@ use super::stop::STOP_EVENT;
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, PlanStage, Record};
+use crate::flow::bottle_place::place_of_issue;
 use crate::flow::end::{End, Loss, signal_agent};
 use crate::flow::run_record::load_run;
+use crate::rules::bottle_place::BottlePlace;
 use crate::rules::command::CommentCommand;
 use crate::rules::decide::{Action, decide};
 use crate::rules::judge::Verdict;
 use crate::rules::order::Turn;
 use crate::rules::plan_text::APPROVED_PROMPT;
 use crate::serve::vitals::VitalCounter;
-use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE};
+use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE, Service};
 
 /// Deliveries that one read of the inbox returns.
 pub(super) const INBOX_PAGE: usize = 500;
@@ -75,6 +77,8 @@ impl Reconciler {
 
     fn handle_delivery(&mut self, delivery: &Delivery) -> Result<DeliveryProgress, Failure> {
         match self.issue_of(delivery)? {
+            // The host that has the bottle acts on it.
+            Some(key) if self.is_elsewhere(&key)? => Ok(DeliveryProgress::Postponed),
             Some(key) if is_of_user(delivery) => self.act_for_user(&key, delivery),
             Some(key) => {
                 self.queue.enqueue(&key, Some(delivery));
@@ -94,13 +98,30 @@ impl Reconciler {
         match delivery.about {
             About::Issue(number) => Ok(Some(repo.issue(number))),
             About::Pull(number) => {
-                let mut known = self.service.store.all().or_general()?.into_iter();
+                let mut known = self.service.store.forge_states().or_general()?.into_iter();
                 let ours = known.find(|state| {
                     repo.is(&state.key.owner, &state.key.repo) && state.pr_number == Some(number)
                 });
                 Ok(ours.map(|state| state.key))
             }
         }
+    }
+
+    /// True if another host has the bottle of an issue.
+    pub(super) fn is_elsewhere(&self, key: &IssueKey) -> Result<bool, Failure> {
+        let place = self.place_of(key)?;
+        Ok(matches!(place, Some(BottlePlace::Elsewhere { .. })))
+    }
+
+    /// True if this host has the bottle of an issue, and cannot find it.
+    fn is_missing(&self, key: &IssueKey) -> Result<bool, Failure> {
+        Ok(self.place_of(key)? == Some(BottlePlace::Missing))
+    }
+
+    fn place_of(&self, key: &IssueKey) -> Result<Option<BottlePlace>, Failure> {
+        let Service { home, host, store, .. } = &*self.service;
+        let place = place_of_issue(home, host, &**store, key)?;
+        Ok(place.map(|(_, place)| place))
     }
 
     fn mark_handled(&mut self, deliveries: &[u64]) -> Result<(), Failure> {
@@ -178,6 +199,9 @@ impl Reconciler {
         observed: &IssueObservation,
         entry: &PendingIssue,
     ) -> Result<Reconciled, Failure> {
+        if observed.is_away {
+            return Ok(Reconciled::Done);
+        }
         let version = |work: Option<&WorkItem>| work.map(|work| (work.state, work.fence));
         let now = self.service.store.work(key).or_general()?;
         if version(now.as_ref()) != version(observed.work.as_ref()) {
@@ -201,11 +225,11 @@ impl Reconciler {
                     Some(_) => WorkRequest::Resume { prompt: None, seen: seen() },
                     None => start_again(work, Some(observed)).with_seen(seen()),
                 };
-                queue_work(store, work, request, trigger, reason)?;
+                queue_work(&**store, work, request, trigger, reason)?;
             }
             (Action::Wake { cause, head, reason }, Some(work)) => {
                 let request = WorkRequest::Wake { cause, head };
-                queue_work(store, work, request, trigger, reason)?;
+                queue_work(&**store, work, request, trigger, reason)?;
             }
             (Action::CallPerson { reason }, Some(work)) => {
                 let note = WorkNote { trigger, ..WorkNote::because(reason) };
@@ -218,15 +242,15 @@ impl Reconciler {
                 self.schedule_destroy(work, &reason)?;
                 self.changed.insert(key.clone());
             }
-            (Action::CancelDestroy, Some(_)) => {
-                store.set_destroy_at(key, None).or_general()?;
+            (Action::CancelDestroy, Some(work)) => {
+                store.set_destroy_at(key, work.fence, None).or_general()?;
                 self.changed.insert(key.clone());
             }
             (Action::Withdraw { reason }, Some(work)) => {
                 let note = WorkNote::because(reason);
                 store.step_work(key, work.fence, WorkStep::Destroy, &note).or_general()?;
             }
-            (Action::Forget, Some(_)) => store.forget_work(key).or_general()?,
+            (Action::Forget, Some(work)) => store.forget_work(key, work.fence).or_general()?,
             (Action::Nothing, Some(work)) => self.keep_order(work, observed)?,
             (_, None) => {}
         }
@@ -334,7 +358,7 @@ impl Reconciler {
         let days = self.service.settings().retention_days;
         let at = host::clock::now() + Duration::from_secs(u64::from(days) * 86_400);
         let store = &self.service.store;
-        store.set_destroy_at(&work.key, Some(at)).or_general()?;
+        store.set_destroy_at(&work.key, work.fence, Some(at)).or_general()?;
         if matches!(work.state, WorkState::Queued | WorkState::Waiting) {
             let note = WorkNote::because(reason);
             store.step_work(&work.key, work.fence, WorkStep::CallPerson, &note).or_general()?;
@@ -369,9 +393,10 @@ impl Reconciler {
                 let request = resume_request(&work, Some(prompt).filter(|it| !it.is_empty()));
                 let by = store.actor_of(&delivery.id).or_general()?;
                 let reason = format!("{} resumed it", by.as_deref().unwrap_or("a user"));
-                queue_work(store, &work, request, None, reason)?;
-                store.set_destroy_at(key, None).or_general()?;
+                queue_work(&**store, &work, request, None, reason)?;
+                store.set_destroy_at(key, work.fence, None).or_general()?;
             }
+            "model" | "approve" if self.is_missing(key)? => return Ok(DeliveryProgress::Postponed),
             "model" if self.busy.contains_key(key) => return Ok(DeliveryProgress::Postponed),
             "model" => {
                 let body = store.delivery_body(delivery.seq).or_general()?;
@@ -392,8 +417,9 @@ impl Reconciler {
             }
             "destroy" => {
                 // On disk first, so that the bottle is also removed after a crash.
-                store.set_destroy_at(key, Some(host::clock::now())).or_general()?;
-                self.start_job(Job::Destroy { work: Box::new(work), loss: Loss::Accepted });
+                store.set_destroy_at(key, work.fence, Some(host::clock::now())).or_general()?;
+                let job = Job::Destroy { work: Box::new(work), loss: Loss::Accepted };
+                self.start_job(job, host::clock::boottime());
             }
             _ => {}
         }
@@ -441,7 +467,7 @@ fn start_again(work: &WorkItem, observed: Option<&IssueObservation>) -> WorkRequ
 }
 
 fn queue_work(
-    store: &SqliteForgeStateStore,
+    store: &dyn Store,
     work: &WorkItem,
     request: WorkRequest,
     trigger: Option<String>,

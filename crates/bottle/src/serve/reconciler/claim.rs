@@ -15,6 +15,7 @@ use crate::exit::{Failure, OrGeneral};
 use crate::flow::spending::settle;
 use crate::rules::agent_manifest::SpendTable;
 use crate::rules::budget::{day_of, explain_refusal, name_scope};
+use crate::serve::Service;
 
 /// Facts that one round of claims gathers once.
 struct ClaimRound {
@@ -37,7 +38,7 @@ impl Reconciler {
         // Whether a budget has room changes when a run ends, with the configuration, and at midnight.
         let looks_at_held = self.budget_changed || self.day != today;
         let mut round = ClaimRound { now, agents: BTreeMap::new(), awaited: BTreeSet::new() };
-        for work in self.service.store.claimable_works().or_general()? {
+        for work in self.service.store.claimable_works(&self.service.host).or_general()? {
             if self.busy.len() >= slots {
                 return Ok(());
             }
@@ -61,12 +62,13 @@ impl Reconciler {
             return Ok(());
         }
         let (store, lease) = (&self.service.store, self.lease());
+        let asked_at = host::clock::boottime();
         let claim =
-            store.claim_work(work, &self.holder, lease, reservation.as_ref()).or_general()?;
+            store.claim_work(work, &self.holder.name, lease, reservation.as_ref()).or_general()?;
         match claim {
             WorkClaim::Claimed(claimed) => {
                 host::failpoint::hit("claimed");
-                self.start_job(Job::Run(claimed));
+                self.start_job(Job::Run(claimed), asked_at);
                 Ok(())
             }
             WorkClaim::Refused(refusal) => self.hold_for_budget(work, &refusal, round),
@@ -131,10 +133,10 @@ impl Reconciler {
 
     /// Settles the runs that a killed process left. Those of busy issues are their workers' to settle.
     pub(super) fn settle_rest(&self) -> Result<(), Failure> {
-        let store = &self.service.store;
+        let Service { home, host, store, .. } = &*self.service;
         for row in store.unsettled_spending().or_general()? {
             if !self.busy.contains_key(&row.key) {
-                settle(&self.service.home, store, &row)?;
+                settle(home, host, &**store, &row)?;
             }
         }
         Ok(())

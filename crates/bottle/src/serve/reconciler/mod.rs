@@ -7,6 +7,7 @@
 //! - `order` whether it is the turn of one of them
 //! - `act` carries that out, and the actions of users
 //! - `claim` gives free slots to issues, in the order of the queue and within the budgets
+//! - `lease` renews leases, and takes over those that have expired
 //! - `stop` stops it when a person asks for that
 //! - `worker` runs or removes one bottle
 //! - `record` writes down how a worker ended
@@ -14,12 +15,15 @@
 
 mod act;
 mod claim;
+mod lease;
 mod observe;
 mod order;
 mod queue;
 mod record;
 mod status;
 mod stop;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +32,7 @@ use std::time::Duration;
 
 use host::signal::Cancel;
 use jiff::civil::Date;
-use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkNote, WorkState, WorkStep};
+use orchestrator_db::{BottleState, DbError, IssueKey, WorkNote, WorkState, WorkStep};
 use shell::Ui;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -43,12 +47,15 @@ use super::{Service, dispatch, notify};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
+use crate::flow::lease::{Holder, Lease};
 
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Interval of the checks for bottles of claimed items and for due waiting ones.
 const TICK: Duration = Duration::from_millis(500);
+/// Interval of the looks for leases that have expired.
+const TAKEOVER_TICK: Duration = Duration::from_secs(2);
 /// Pause after a failed database call.
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 /// Time for which the start waits for a database that cannot be written to, because another program has it locked.
@@ -57,7 +64,7 @@ const START_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Reconciler {
     service: Arc<Service>,
     /// Holder of the leases that this reconciler takes.
-    holder: String,
+    holder: Holder,
     queue: WorkQueue<IssueObservation>,
     /// Issues that a sweep over the repositories has found.
     found: mpsc::UnboundedReceiver<IssueKey>,
@@ -82,10 +89,13 @@ pub(crate) struct Reconciler {
 
 impl Reconciler {
     /// A reconciler with a holder name that no earlier one had.
-    pub(crate) fn new(service: Arc<Service>, holder: String) -> Self {
+    pub(crate) fn new(service: Arc<Service>) -> Result<Self, Failure> {
+        let random = u64::from_le_bytes(host::random::bytes().or_general()?);
+        let host = service.host.clone();
+        let holder = Holder { name: format!("{host}/{}-{random:016x}", std::process::id()), host };
         let (result_sender, results) = mpsc::unbounded_channel();
         let (found_sender, found) = mpsc::unbounded_channel();
-        Self {
+        Ok(Self {
             service,
             holder,
             queue: WorkQueue::new(),
@@ -100,7 +110,7 @@ impl Reconciler {
             green: BTreeMap::new(),
             budget_changed: true,
             day: Date::MIN,
-        }
+        })
     }
 
     /// Reconciles until `stop`, then drains. Boxes that run longer than the drain continue without this process.
@@ -109,6 +119,8 @@ impl Reconciler {
         let settings = self.service.settings();
         let mut sweep = ticker(settings.sweep_secs);
         let mut renew = ticker(settings.lease_secs.div_ceil(3));
+        let mut takeover = interval(TAKEOVER_TICK);
+        takeover.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let service = Arc::clone(&self.service);
@@ -137,6 +149,7 @@ impl Reconciler {
                 }
                 _ = sweep.tick() => self.sweep(),
                 _ = renew.tick() => self.renew_leases(),
+                _ = takeover.tick() => self.take_over_expired(),
                 Some(written) = board.next_written() => {
                     board.finish(written);
                     Ok(())
@@ -195,12 +208,13 @@ impl Reconciler {
     /// Continues the work of an earlier process. The lock on the home proves that it is gone, so its claims are free.
     fn take_over(&mut self) -> Result<(), Failure> {
         self.read_stops()?;
-        let lease = self.lease();
-        for work in self.service.store.take_over_work(&self.holder, lease).or_general()? {
+        let asked_at = host::clock::boottime();
+        let store = Arc::clone(&self.service.store);
+        for work in store.take_over_host(&self.holder.name, self.lease()).or_general()? {
             // A second try sees what the first one has taken.
             if !self.busy.contains_key(&work.key) {
                 tracing::info!(issue = %work.key, state = %work.state, "taken over");
-                self.start_job(Job::Run(Box::new(work)));
+                self.start_job(Job::Run(Box::new(work)), asked_at);
             }
         }
         for work in self.service.store.works().or_general()? {
@@ -213,18 +227,24 @@ impl Reconciler {
         Duration::from_secs(self.service.settings().lease_secs)
     }
 
-    fn renew_leases(&self) -> Result<(), Failure> {
-        self.service.store.renew_leases(&self.holder, self.lease()).or_general().map(drop)
-    }
-
-    fn start_job(&mut self, job: Job) {
+    /// Starts a worker. `asked_at` is a time on the boot-time clock before its item was claimed.
+    fn start_job(&mut self, job: Job, asked_at: Duration) {
         let (work, cancel) = (job.work().clone(), Cancel::new());
         let key = work.key.clone();
-        self.busy.insert(key.clone(), BusyWork { work, cancel: cancel.clone() });
+        let lease = Arc::new(Lease::of_claim(
+            Arc::clone(&self.service.store),
+            self.holder.clone(),
+            &work,
+            self.lease(),
+            asked_at,
+            cancel.clone(),
+        ));
+        let busy = BusyWork { work, lease: Arc::clone(&lease), cancel: cancel.clone() };
+        self.busy.insert(key.clone(), busy);
         if let Some(stop) = self.stops.get(&key) {
             self.cancel_work(&key, stop.reason());
         }
-        worker::start(&self.service, job, cancel, self.result_sender.clone());
+        worker::start(&self.service, job, (cancel, lease), self.result_sender.clone());
     }
 
     /// Retries failed records, marks claimed items whose bottle exists as running, restarts items that this reconciler
@@ -233,30 +253,42 @@ impl Reconciler {
         for result in std::mem::take(&mut self.unrecorded) {
             self.record_outcome(result)?;
         }
-        let store = &self.service.store;
-        let works = self.busy.values_mut().map(|busy| &mut busy.work);
-        for work in works.filter(|work| work.state == WorkState::Claimed) {
-            let known = store.get(&work.key).or_general()?;
+        let store = Arc::clone(&self.service.store);
+        for BusyWork { work, lease, .. } in self.busy.values_mut() {
+            // Its worker ends when this finds that the lease is lost.
+            let Ok(fence) = lease.fence() else { continue };
+            if work.state != WorkState::Claimed {
+                continue;
+            }
+            let known = store.forge_state(&work.key).or_general()?;
             if let Some(known) = known.filter(|known| known.status == BottleState::Running) {
                 let note = WorkNote {
                     slug: Some(known.slug),
                     ..WorkNote::because("its agent is running")
                 };
-                work.state =
-                    store.step_work(&work.key, work.fence, WorkStep::Begin, &note).or_general()?;
+                match store.step_work(&work.key, fence, WorkStep::Begin, &note) {
+                    // Its worker ends, and its result is dropped.
+                    Err(DbError::Fenced { .. }) => drop(lease.note_fenced()),
+                    stepped => work.state = stepped.or_general()?,
+                }
             }
         }
         let now = host::clock::now();
         for work in store.works().or_general()? {
             let is_busy = self.busy.contains_key(&work.key);
-            if work.holder.as_deref() == Some(&self.holder) && !is_busy {
-                self.start_job(Job::Run(Box::new(work)));
+            if work.holder.as_deref() == Some(&self.holder.name) && !is_busy {
+                self.restart(&work)?;
                 continue;
             }
             let is_due = work.destroy_at.is_some_and(|at| at <= now);
             let is_free = !work.state.is_held() && !is_busy;
-            if is_due && is_free && work.state != WorkState::Destroyed {
-                self.start_job(Job::Destroy { work: Box::new(work), loss: Loss::Refused });
+            if is_due
+                && is_free
+                && work.state != WorkState::Destroyed
+                && !self.is_elsewhere(&work.key)?
+            {
+                let job = Job::Destroy { work: Box::new(work), loss: Loss::Refused };
+                self.start_job(job, host::clock::boottime());
             }
         }
         Ok(())

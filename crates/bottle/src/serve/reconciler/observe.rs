@@ -7,8 +7,7 @@ use jiff::SignedDuration;
 use model::escape::escape_line;
 use model::id::Sha;
 use orchestrator_db::{
-    BottleState, ForgeStateStore, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest,
-    WorkState,
+    BottleState, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest, WorkState,
 };
 
 use super::order::{TurnSeen, observe_turn};
@@ -17,10 +16,12 @@ use super::status::render_work;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, PlanStage, Record};
+use crate::flow::bottle_place::place_of_issue;
 use crate::flow::thread::{
     Assignment, AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
     read_conversation, thumbs_of_members,
 };
+use crate::rules::bottle_place::explain_absence;
 use crate::rules::command::{CommandFacts, CommentCommand, MemberCommand};
 use crate::rules::decide::{IssueState, PullState, WakeFacts, WorkFacts};
 use crate::rules::status_text::STATUS_MARK;
@@ -41,6 +42,8 @@ pub(super) struct IssueObservation {
     pub(super) labels: Vec<String>,
     /// Its turn, if it is for an agent and has no bottle.
     pub(super) turn: Option<TurnSeen>,
+    /// True if its bottle is on another host, or cannot be found: without the bottle it is not known what is new.
+    pub(super) is_away: bool,
 }
 
 /// Checks of a pull request, as far as one observation saw them.
@@ -69,6 +72,9 @@ pub(super) async fn observe_issue(
     let repos = service.repos();
     let repo = repos.of(key)?;
     let work = service.store.work(key).or_general()?;
+    if let Some(away) = observe_away(service, work.as_ref())? {
+        return Ok(away);
+    }
     let bottle = match &work {
         Some(work) => find_bottle(service, work)?,
         None => None,
@@ -81,7 +87,7 @@ pub(super) async fn observe_issue(
         retires: work.destroy_at.is_some(),
     });
     let delivered = match record {
-        Some(_) => delivered_texts(&service.store, key)?,
+        Some(_) => delivered_texts(&*service.store, key)?,
         None => Vec::new(),
     };
     let observed = match (record, &work, look) {
@@ -102,7 +108,47 @@ pub(super) async fn observe_issue(
     if work.as_ref().is_none_or(|work| work.state != WorkState::Frozen) {
         checks = ChecksSeen::NotRead;
     }
-    Ok(IssueObservation { state, text, work, bottle, commands, seen, checks, labels, turn })
+    let is_away = false;
+    Ok(IssueObservation {
+        state,
+        text,
+        work,
+        bottle,
+        commands,
+        seen,
+        checks,
+        labels,
+        turn,
+        is_away,
+    })
+}
+
+/// The observation of an issue whose bottle is away; `None` if it is here, or there is none.
+fn observe_away(
+    service: &Service,
+    work: Option<&WorkItem>,
+) -> Result<Option<IssueObservation>, Failure> {
+    let Some(work) = work.filter(|work| work.state != WorkState::Destroyed) else {
+        return Ok(None);
+    };
+    let Service { home, host, store, .. } = service;
+    let place = place_of_issue(home, host, &**store, &work.key)?;
+    let Some(reason) = place.and_then(|(slug, place)| explain_absence(&place, &slug)) else {
+        return Ok(None);
+    };
+    tracing::debug!(issue = %work.key, reason, "not observed");
+    Ok(Some(IssueObservation {
+        state: IssueState { is_open: true, ..IssueState::default() },
+        text: IssueText::default(),
+        work: Some(work.clone()),
+        bottle: None,
+        commands: Vec::new(),
+        seen: None,
+        checks: ChecksSeen::NotRead,
+        labels: Vec::new(),
+        turn: None,
+        is_away: true,
+    }))
 }
 
 /// Part of an observation that comes from the forge.
@@ -337,7 +383,7 @@ async fn observe_words(
         Some(WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) | None => Default::default(),
     };
     let delivered = match work {
-        Some(work) => delivered_texts(&service.store, &work.key)?,
+        Some(work) => delivered_texts(&*service.store, &work.key)?,
         None => Vec::new(),
     };
     let history =
@@ -424,71 +470,9 @@ pub(super) fn find_bottle(
     let slug = match &work.slug {
         Some(slug) => Some(slug.clone()),
         None => {
-            let known = service.store.get(&work.key).or_general()?;
+            let known = service.store.forge_state(&work.key).or_general()?;
             known.filter(|it| it.status != BottleState::Destroyed).map(|it| it.slug)
         }
     };
     Ok(slug.and_then(|slug| Bottle::open(&service.home, &slug).ok()))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-    use std::sync::Arc;
-
-    use orchestrator_db::{ForgeState, SqliteForgeStateStore, WorkNote};
-    use tokio::sync::Notify;
-
-    use super::*;
-    use crate::flow::home::Home;
-    use crate::serve::inbox::Inbox;
-    use crate::serve::live_config::LiveConfig;
-    use crate::serve::repos::Repos;
-    use crate::serve::settings::ServeSettings;
-    use crate::serve::vitals::Vitals;
-
-    fn service(folder: &std::path::Path) -> Service {
-        let home = Home::at(folder);
-        std::fs::write(&home.token_file, "a-token").expect("written");
-        let private = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(&home.token_file, private).expect("private");
-        let text = "[[forge]]\nkind = \"gitea\"\nurl = \"https://git.example\"\nrepos = [\"acme/widget\"]\n";
-        let settings = ServeSettings::parse(text).expect("settings");
-        let store = || SqliteForgeStateStore::open(&home.database).expect("a database");
-        let arrived = Arc::new(Notify::new());
-        let inbox = Inbox::open(store(), Arc::clone(&arrived));
-        let repos = Repos::load(&settings, &home).expect("repositories");
-        let store = store();
-        let config = LiveConfig::new(None, settings, repos, &home);
-        let (reloaded, vitals) = (Notify::new(), Vitals::default());
-        Service { home, config, store, inbox, arrived, reloaded, vitals }
-    }
-
-    /// The worker writes the row, then the folder's record. An observation in between must not take the bottle for a
-    /// leftover and remove it.
-    #[test]
-    fn a_bottle_that_is_being_made_is_left_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let service = service(folder.path());
-        let key = service.repos().find("acme", "widget").expect("it is served").issue(3);
-        let request = WorkRequest::start("worker", Vec::new(), None);
-        let note = WorkNote::because("labelled");
-        let work = service.store.add_work(&key, "Sort", &request, &note).expect("queued");
-        let bottle = Bottle::create(&service.home, "worker-issue-3").expect("a folder");
-        let row = ForgeState {
-            key: key.clone(),
-            slug: bottle.slug().to_string(),
-            agent_name: "worker".to_owned(),
-            bottle_names: Vec::new(),
-            backend_name: "bwrap".to_owned(),
-            agent_git_user: String::new(),
-            pr_number: None,
-            status: BottleState::Running,
-            last_checkin_at: host::clock::now(),
-        };
-        service.store.upsert(&row).expect("stored");
-        assert!(find_bottle(&service, &work).expect("no failure").is_none());
-        assert!(bottle.path().exists(), "the folder stays");
-        assert!(service.store.get(&key).expect("a row").is_some(), "the row stays");
-    }
 }

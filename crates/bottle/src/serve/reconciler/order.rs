@@ -103,7 +103,7 @@ async fn named_issues(
     if of_pinned.as_ref().is_none_or(|pinned| *pinned == of_now) {
         return Ok(of_now);
     }
-    let delivered = delivered_texts(&service.store, &work.key)?;
+    let delivered = delivered_texts(&*service.store, &work.key)?;
     let history = AssignmentHistory { text: pinned, delivered, ..AssignmentHistory::default() };
     let text = approved_text(access, forge, issue, &history).await?;
     Ok(find_after(&text.body, full_name))
@@ -145,7 +145,7 @@ impl Reconciler {
     ) -> Result<(), Failure> {
         let order = self.order_of(observed);
         if order != work.order && !observed.labels.is_empty() {
-            self.service.store.set_order(&work.key, &order).or_general()?;
+            self.service.store.set_order(&work.key, work.fence, &order).or_general()?;
         }
         let Some(TurnSeen { turn, .. }) = &observed.turn else { return Ok(()) };
         let is_held = work.waits_for == Some(WorkHold::Issues);

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use forge::ForgeError;
 use jiff::Timestamp;
-use orchestrator_db::{DbError, WorkHold, WorkItem, WorkNote, WorkStep};
+use orchestrator_db::{DbError, IssueKey, WorkHold, WorkItem, WorkNote, WorkStep};
 
+use super::stop::BusyWork;
 use super::worker::{JobOutcome, JobResult};
 use super::{Reconciler, pause_after};
 use crate::exit::{Failure, OrGeneral};
@@ -31,16 +32,23 @@ impl Reconciler {
     }
 
     fn write_outcome(&mut self, result: &JobResult) -> Result<(), Failure> {
-        let JobResult { key, fence, slug, outcome } = result;
-        let Some(work) = self.busy.get(key).map(|busy| &busy.work) else { return Ok(()) };
+        let JobResult { key, slug, outcome } = result;
+        let Some(BusyWork { work, lease, .. }) = self.busy.get(key) else { return Ok(()) };
+        let Ok(fence) = lease.fence() else {
+            self.drop_lost(key);
+            return Ok(());
+        };
         if matches!(outcome, JobOutcome::NotDestroyed(_)) {
-            self.service.store.set_destroy_at(key, None).or_general()?;
+            match self.service.store.set_destroy_at(key, fence, None) {
+                Err(DbError::Fenced { .. }) => {}
+                other => other.or_general()?,
+            }
         }
         let (step, note) = match self.step_after_stop(work, outcome) {
             Some((step, note)) => (step, WorkNote { slug: slug.clone(), ..note }),
             None => step_after(work, slug.as_ref(), outcome),
         };
-        match self.service.store.step_work(key, *fence, step, &note) {
+        match self.service.store.step_work(key, fence, step, &note) {
             Ok(state) => {
                 tracing::info!(issue = %key, %state, reason = note.reason, "job ended");
             }
@@ -49,11 +57,21 @@ impl Reconciler {
             Err(error) => return Err(error).or_general(),
         }
         host::failpoint::hit("recorded");
+        self.finish_job(key);
+        Ok(())
+    }
+
+    /// Drops the result of a job whose lease is lost: nothing is written, and whoever holds the issue now goes on.
+    fn drop_lost(&mut self, key: &IssueKey) {
+        tracing::warn!(issue = %key, "its lease was lost, so its result is not recorded");
+        self.finish_job(key);
+    }
+
+    fn finish_job(&mut self, key: &IssueKey) {
         self.busy.remove(key);
         // What it reserved and did not spend may be enough for another run.
         self.budget_changed = true;
         self.queue.enqueue(key, None);
-        Ok(())
     }
 }
 
@@ -127,7 +145,7 @@ mod tests {
     use host::chain::ChainFileError;
     use host::lock::LockError;
     use model::exit::BottleExit;
-    use orchestrator_db::{IssueKey, WorkRequest, WorkState};
+    use orchestrator_db::{WorkRequest, WorkState};
     use run_store::StoreError;
 
     use super::*;
@@ -142,7 +160,7 @@ mod tests {
             trigger: None,
             title: String::new(),
             slug: None,
-            fence: 2,
+            fence: orchestrator_db::Fence { number: 2, claim: 7 },
             claims: 1,
             holder: Some("me".to_owned()),
             lease_until: None,

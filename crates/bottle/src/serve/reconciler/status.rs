@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use forge::{Forge, ForgeError, Thread};
 use model::redact::Redactor;
-use orchestrator_db::{IssueKey, StatusComment, WorkItem, WorkState};
+use orchestrator_db::{DbError, IssueKey, StatusComment, WorkItem, WorkState};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -121,11 +121,17 @@ async fn write_status(service: &Service, key: &IssueKey) -> Result<(), Failure> 
         Some(id) => Some(id),
         None => find_comment(&forge, &access, key.issue_number, known.is_some()).await?,
     };
+    // True if it was saved; a claim that came in between is an event, after which the comment is written again.
     let save = |comment, digest: &str| {
-        let digest = digest.to_owned();
-        service.store.save_status_comment(key, &StatusComment { comment, digest }).or_general()
+        let comment = StatusComment { comment, digest: digest.to_owned() };
+        match service.store.save_status_comment(key, work.fence, &comment) {
+            Err(DbError::Fenced { .. }) => Ok(false),
+            saved => saved.or_general().map(|()| true),
+        }
     };
-    save(id, "")?;
+    if !save(id, "")? {
+        return Ok(());
+    }
     host::failpoint::hit("status");
     let thread = Thread::Issue(key.issue_number);
     let id = match id {
@@ -140,11 +146,11 @@ async fn write_status(service: &Service, key: &IssueKey) -> Result<(), Failure> 
         None => match forge.post_comment(thread, &text).await {
             Ok(comment) => comment.id,
             // The issue is gone.
-            Err(ForgeError::NotFound { .. }) => return save(None, &digest),
+            Err(ForgeError::NotFound { .. }) => return save(None, &digest).map(drop),
             Err(error) => return Err(error).or_general(),
         },
     };
-    save(Some(id), &digest)
+    save(Some(id), &digest).map(drop)
 }
 
 /// Finds a comment that was posted by a process that was killed before it stored the number.

@@ -2,6 +2,7 @@
 //! inbox until the run has ended, so that a crash in between does not lose it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use host::signal::{Cancel, CancelReason};
 use orchestrator_db::{Delivery, IssueKey, WorkItem, WorkNote, WorkState, WorkStep};
@@ -10,6 +11,7 @@ use super::Reconciler;
 use super::act::{DeliveryProgress, INBOX_PAGE, is_of_user};
 use super::worker::JobOutcome;
 use crate::exit::{Failure, OrGeneral};
+use crate::flow::lease::Lease;
 use crate::rules::closed_run::AfterRun;
 
 /// A stop that was asked for while a worker held the issue.
@@ -23,6 +25,7 @@ pub(super) struct StopRequest {
 /// Item that a worker holds.
 pub(super) struct BusyWork {
     pub(super) work: WorkItem,
+    pub(super) lease: Arc<Lease>,
     /// Ends its agent, its check and whatever else its worker does.
     pub(super) cancel: Cancel,
 }

@@ -9,7 +9,7 @@ use engine::agent_result::AgentClaim;
 use host::signal::{Cancel, CancelReason};
 use jiff::Timestamp;
 use model::exit::BottleExit;
-use orchestrator_db::{BottleState, ForgeStateStore, IssueKey, WorkItem, WorkRequest};
+use orchestrator_db::{IssueKey, WorkItem, WorkRequest};
 use shell::Ui;
 use shell::runtime::COMMAND_STACK_BYTES;
 use tokio::sync::mpsc;
@@ -18,9 +18,12 @@ use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
+use crate::flow::bottle_place::place_of_issue;
 use crate::flow::check::repair_prompt;
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::end::{Loss, destroy};
+use crate::flow::issue_row::IssueRows;
+use crate::flow::lease::Lease;
 use crate::flow::merged_branch::remove_merged_branch;
 use crate::flow::observe::BaseRequest;
 use crate::flow::open::{self, NextRun, PromptRequest, RunClaim, StartRequest};
@@ -28,9 +31,11 @@ use crate::flow::recover::{freeze_if_idle, recover};
 use crate::flow::run_record::load_run;
 use crate::flow::spending::{RunBudget, settle_issue};
 use crate::flow::wake::{WakePrompt, wake_prompt};
+use crate::rules::bottle_place::{BottlePlace, explain_absence};
 use crate::rules::budget::BudgetReason;
 use crate::rules::closed_run::{AfterRun, ClosedRun, judge_closed_run};
 use crate::rules::judge::Verdict;
+use crate::rules::lease::LEASE_LOST;
 use crate::serve::Service;
 use crate::serve::repos::Repo;
 
@@ -59,7 +64,6 @@ impl Job {
 
 pub(super) struct JobResult {
     pub(super) key: IssueKey,
-    pub(super) fence: u64,
     pub(super) slug: Option<String>,
     pub(super) outcome: JobOutcome,
 }
@@ -81,11 +85,11 @@ pub(super) enum JobOutcome {
 pub(super) fn start(
     service: &Arc<Service>,
     job: Job,
-    cancel: Cancel,
+    (cancel, lease): (Cancel, Arc<Lease>),
     results: mpsc::UnboundedSender<JobResult>,
 ) {
     let (service, unstarted) = (Arc::clone(service), results.clone());
-    let WorkItem { key, fence, slug, .. } = job.work().clone();
+    let WorkItem { key, slug, .. } = job.work().clone();
     let worker = thread::Builder::new().stack_size(COMMAND_STACK_BYTES);
     let started = worker.spawn(move || {
         let work = job.work().clone();
@@ -96,7 +100,7 @@ pub(super) fn start(
         // A panic must not leave the issue claimed for ever.
         let (begun, is_run) = (host::clock::monotonic(), matches!(job, Job::Run(_)));
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            perform(&service, job, &cancel)
+            perform(&service, job, &cancel, &lease)
         }));
         let (slug, outcome) = done.unwrap_or_else(|_| {
             let failure = Failure::new(BottleExit::Internal, "a worker panicked");
@@ -106,26 +110,33 @@ pub(super) fn start(
             service.vitals.record_run(begun.elapsed());
         }
         // The receiver is gone when the process ends; the next one reads the disk.
-        drop(results.send(JobResult { key: work.key, fence: work.fence, slug, outcome }));
+        drop(results.send(JobResult { key: work.key, slug, outcome }));
     });
     if let Err(error) = started {
         let words = format!("no thread could be started for it: {error}");
         let outcome = JobOutcome::Failed(Failure::new(BottleExit::General, words));
-        drop(unstarted.send(JobResult { key, fence, slug, outcome }));
+        drop(unstarted.send(JobResult { key, slug, outcome }));
     }
 }
 
 /// Performs a job; the bottle's name goes with its outcome.
-fn perform(service: &Service, job: Job, cancel: &Cancel) -> (Option<String>, JobOutcome) {
+fn perform(
+    service: &Service,
+    job: Job,
+    cancel: &Cancel,
+    lease: &Lease,
+) -> (Option<String>, JobOutcome) {
+    let rows = IssueRows::of_claim(&service.home, lease);
     match job {
         Job::Run(work) => {
             let budget = Arc::new(RunBudget::new(service.settings().budget.clone()));
-            let ran = run(service, &work, &budget, cancel);
-            if let Err(failure) = settle_issue(&service.home, &service.store, &work.key) {
+            let ran = run(service, rows, &work, &budget, cancel);
+            let Service { home, host, store, .. } = service;
+            if let Err(failure) = settle_issue(home, host, &**store, &work.key) {
                 tracing::warn!(%failure, "what was spent is settled later");
             }
             // A run makes its bottle, also where it fails later.
-            let bottle = find_or_clean_up(service, &work);
+            let bottle = find_or_clean_up(service, rows, &work);
             let slug = bottle.as_ref().ok().and_then(Option::as_ref);
             let slug = slug.map(|(bottle, _)| bottle.slug().to_string());
             let ran = match ran {
@@ -149,7 +160,7 @@ fn perform(service: &Service, job: Job, cancel: &Cancel) -> (Option<String>, Job
             };
             (slug, ended.unwrap_or_else(JobOutcome::Failed))
         }
-        Job::Destroy { work, loss } => match remove(service, &work, loss) {
+        Job::Destroy { work, loss } => match remove(service, rows, &work, loss) {
             Ok(()) => (work.slug, JobOutcome::Destroyed),
             Err(failure) => (work.slug, JobOutcome::NotDestroyed(failure)),
         },
@@ -167,18 +178,19 @@ enum RunEnd {
 /// start.
 fn run(
     service: &Service,
+    rows: IssueRows<'_>,
     work: &WorkItem,
     budget: &Arc<RunBudget>,
     cancel: &Cancel,
 ) -> Result<RunEnd, Failure> {
     let repos = service.repos();
     let repo = repos.of(&work.key)?;
-    let found = find_or_clean_up(service, work)?;
+    let found = find_or_clean_up(service, rows, work)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
     let (home, transient) = (&service.home, TransientFailure::Wait);
     let settings = service.settings();
     let public_url = settings.public_url.as_deref();
-    let context = RunContext { ui: &ui, home, cancel, transient, public_url };
+    let context = RunContext { ui: &ui, home, rows, cancel, transient, public_url };
     let pull = found.as_ref().and_then(|(_, record)| record.pull);
     // Connections belong to the runtime of this thread, so the access is not the reconciler's.
     let access = repo.access(work.key.issue_number, pull);
@@ -252,7 +264,7 @@ async fn finish(
     if !dir.is_closed() {
         let lock = bottle.take(Duration::ZERO).await?;
         let recovered = recover(context, bottle, Some(access)).await;
-        freeze_if_idle(context.home, bottle.slug().as_str())?;
+        freeze_if_idle(context, bottle.slug().as_str())?;
         drop(lock);
         recovered?;
         return Ok(true);
@@ -318,6 +330,11 @@ fn judge_last_run(bottle: Option<(Bottle, Record)>, cancel: &Cancel) -> Result<A
     let dir = bottle.last_run(&record)?;
     let dir = dir.ok_or_else(|| Failure::not_found("the bottle has no run"))?;
     let meta = load_run(&dir)?;
+    if let Some(Verdict::Unfinished { how }) = &meta.verdict
+        && how == LEASE_LOST
+    {
+        return Ok(AfterRun::Retry { reason: how.clone() });
+    }
     // A person who stopped it is the whole reason.
     if let (Some(CancelReason::Asked(words)), Some(Verdict::Unfinished { how })) =
         (cancel.reason(), &meta.verdict)
@@ -346,27 +363,47 @@ fn waiting_until(claim: &AgentClaim) -> Option<Timestamp> {
     }
 }
 
-/// The bottle of a claimed item. A folder without a record was left by a process that was killed while it made the bottle;
-/// it is removed. Only the holder of the claim may do that, because the record is written after the folder.
-fn find_or_clean_up(
+/// The bottle of a claimed item. A folder into which nothing was put was left by a process that was killed while it made
+/// the bottle; it is removed, after its row. Only the holder of the claim may do that: the record is written after the row.
+pub(super) fn find_or_clean_up(
     service: &Service,
+    rows: IssueRows<'_>,
     work: &WorkItem,
 ) -> Result<Option<(Bottle, Record)>, Failure> {
-    let known = service.store.get(&work.key).or_general()?;
-    let Some(known) = known.filter(|known| known.status != BottleState::Destroyed) else {
+    let Service { home, host, store, .. } = service;
+    let Some((slug, place)) = place_of_issue(home, host, &**store, &work.key)? else {
         return Ok(None);
     };
-    let folder = service.home.bottles.join(&known.slug);
-    if !folder.join("record.json").exists() {
-        host::file::remove_tree_safely(&folder).or_general()?;
-        service.store.delete(&work.key).or_general()?;
-        return Ok(None);
+    match (&place, explain_absence(&place, &slug)) {
+        (_, Some(reason)) => Err(Failure::not_found(reason)),
+        (BottlePlace::HalfMade, None) => {
+            rows.delete(&work.key, &slug)?;
+            host::file::remove_tree_safely(&home.bottles.join(&slug)).or_general()?;
+            Ok(None)
+        }
+        (_, None) => Bottle::open(home, &slug).map(Some),
     }
-    Bottle::open(&service.home, &known.slug).map(Some)
 }
 
-fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure> {
+fn remove(
+    service: &Service,
+    rows: IssueRows<'_>,
+    work: &WorkItem,
+    loss: Loss,
+) -> Result<(), Failure> {
     let Some(slug) = &work.slug else { return Ok(()) };
+    match place_of_issue(&service.home, &service.host, &*service.store, &work.key)? {
+        // A person gives up what cannot be found.
+        Some((slug, BottlePlace::Missing)) if loss == Loss::Accepted => {
+            return rows.give_up(&work.key, &slug);
+        }
+        Some((slug, place)) => {
+            if let Some(reason) = explain_absence(&place, &slug) {
+                return Err(Failure::not_found(reason));
+            }
+        }
+        None => {}
+    }
     let repos = service.repos();
     let repo = repos.of(&work.key)?;
     let ui = Ui::log(slug);
@@ -374,7 +411,7 @@ fn remove(service: &Service, work: &WorkItem, loss: Loss) -> Result<(), Failure>
     let (home, transient) = (&service.home, TransientFailure::Close);
     let settings = service.settings();
     let public_url = settings.public_url.as_deref();
-    let context = RunContext { ui: &ui, home, cancel: &cancel, transient, public_url };
+    let context = RunContext { ui: &ui, home, rows, cancel: &cancel, transient, public_url };
     let access = repo.access(work.key.issue_number, None);
     block_on(async {
         // A branch that stays is no reason to keep the bottle.

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use orchestrator_db::{
-    ForgeState, ForgeStateStore, IssueKey, WorkEvent, WorkItem, WorkRequest, WorkState,
-};
+use orchestrator_db::{ForgeState, IssueKey, WorkEvent, WorkItem, WorkRequest, WorkState};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -118,7 +116,7 @@ impl IssueSummary {
 /// All cases: those of the orchestrator by issue, then the other bottles by name.
 pub(crate) fn load_cases(web: &Web) -> Result<Vec<Case>, Problem> {
     let store = &web.service.store;
-    let states = store.all()?;
+    let states = store.forge_states()?;
     let mut bottles: BTreeMap<_, _> = Bottle::all(&web.service.home)?.into_iter().collect();
     let states: BTreeMap<&IssueKey, &ForgeState> =
         states.iter().map(|state| (&state.key, state)).collect();
@@ -172,7 +170,7 @@ pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, (Bottle, Recor
         |work: &WorkItem| work.slug.as_deref().map_or(work.state.is_held(), |known| known == slug);
     let case = match work.filter(is_ours) {
         Some(work) => {
-            let state = store.get(&work.key)?;
+            let state = store.forge_state(&work.key)?;
             case_of_work(web, &work, Some(&bottle), state.as_ref())
         }
         None => case_of_bottle(web, &bottle),
@@ -185,12 +183,12 @@ pub(crate) fn load_issue(web: &Web, key: &IssueKey) -> Result<Case, Problem> {
     let none = || Problem::missing(format!("there is no work on {key}"));
     let Some(work) = store.work(key)? else {
         // Its work is done with; the bottle's record stays.
-        let state = store.get(key)?.ok_or_else(none)?;
+        let state = store.forge_state(key)?.ok_or_else(none)?;
         let bottle = Bottle::open(&web.service.home, &state.slug).or(Err(none()))?;
         return Ok(case_of_bottle(web, &bottle));
     };
     let bottle = work.slug.as_ref().and_then(|slug| Bottle::open(&web.service.home, slug).ok());
-    let state = store.get(key)?;
+    let state = store.forge_state(key)?;
     Ok(case_of_work(web, &work, bottle.as_ref(), state.as_ref()))
 }
 

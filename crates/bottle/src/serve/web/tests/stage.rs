@@ -12,8 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::id::{BranchName, ProjectName, Sha};
 use model::redact::Redactor;
 use orchestrator_db::{
-    ForgeState, ForgeStateStore, IssueKey, IssueText, SqliteForgeStateStore, WorkClaim, WorkNote,
-    WorkRequest, WorkStep,
+    ForgeState, IssueKey, IssueText, WorkClaim, WorkNote, WorkRequest, WorkStep, Writer,
 };
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use run_store::run_dir::RunDir;
@@ -26,6 +25,7 @@ use tower::ServiceExt;
 use crate::flow::attestation::{mark_unsigned, sign_statements};
 use crate::flow::bottle::{BaseSource, Bottle, BottleState, Record, VERSION, WorkspaceState};
 use crate::flow::home::Home;
+use crate::flow::issue_row::{LOCAL_HOST, open_store};
 use crate::flow::run_record::BottleRunRecord;
 use crate::rules::forge_env::ForgeEnv;
 use crate::serve::Service;
@@ -90,14 +90,16 @@ impl Stage {
         );
         let settings = ServeSettings::parse(&format!("{text}{forge}")).expect("settings");
         let home = Home::at(dir.path());
-        let store = || SqliteForgeStateStore::open(&home.database).expect("a database");
+        let store = || open_store(&home).expect("a database");
         let arrived = Arc::new(Notify::new());
         let inbox = Inbox::open(store(), Arc::clone(&arrived));
         let repos = Repos::load(&settings, &home).expect("repositories");
         let store = store();
         let config = LiveConfig::new(None, settings, repos, &home);
         let (reloaded, vitals) = (Notify::new(), Vitals::default());
-        let service = Arc::new(Service { home, config, store, inbox, arrived, reloaded, vitals });
+        let host = LOCAL_HOST.to_owned();
+        let service =
+            Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals });
         let router = super::super::router(Arc::clone(&service));
         Self { dir, service, router }
     }
@@ -328,13 +330,15 @@ impl Stage {
             agent_name: record.agent,
             bottle_names: Vec::new(),
             backend_name: "bwrap".to_owned(),
+            host: Some(LOCAL_HOST.to_owned()),
             agent_git_user: String::new(),
             pr_number: None,
             status: BottleState::Destroyed,
             last_checkin_at: host::clock::now(),
         };
-        self.service.store.upsert(&row).expect("stored");
-        self.service.store.forget_work(&key(issue)).expect("deleted");
+        let writer = Writer { host: LOCAL_HOST, claim: None };
+        self.service.store.add_forge_state(&row, writer).expect("stored");
+        self.service.store.forget_work(&key(issue), work.fence).expect("deleted");
         assert_eq!(self.service.store.work(&key(issue)).expect("read"), None);
     }
 

@@ -2,15 +2,9 @@
 
 use orchestrator_db::{
     DeliveryInsert, Dispatch, DispatchRequest, DispatchState, Notice, NoticeState, ScheduleMark,
-    SqliteForgeStateStore,
 };
-use tempfile::TempDir;
 
-fn store() -> (TempDir, SqliteForgeStateStore) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = SqliteForgeStateStore::open(&dir.path().join("bot-bottle.db")).unwrap();
-    (dir, store)
-}
+use super::Engine;
 
 fn dispatch(id: &str) -> Dispatch {
     let request = DispatchRequest {
@@ -27,9 +21,9 @@ fn dispatch(id: &str) -> Dispatch {
     Dispatch::new(id.to_owned(), request, "2026-11-15T08:00:00Z".parse().unwrap())
 }
 
-#[test]
-fn a_dispatch_is_stored_once_and_read_as_it_was() {
-    let (_dir, store) = store();
+pub(crate) fn a_dispatch_is_stored_once_and_read_as_it_was(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
     assert_eq!(store.add_dispatch(&dispatch("d1")).unwrap(), DeliveryInsert::New);
     assert_eq!(store.add_dispatch(&dispatch("d1")).unwrap(), DeliveryInsert::Duplicate);
     assert_eq!(store.open_dispatches(9).unwrap(), [dispatch("d1")]);
@@ -47,9 +41,9 @@ fn a_dispatch_is_stored_once_and_read_as_it_was() {
     assert_eq!(store.dispatch_of_issue(&opened.issue().unwrap()).unwrap(), Some(opened));
 }
 
-#[test]
-fn a_schedule_moves_with_what_it_asks_for() {
-    let (_dir, store) = store();
+pub(crate) fn a_schedule_moves_with_what_it_asks_for(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
     let mark = ScheduleMark {
         name: "nightly".to_owned(),
         definition: "0 3 * * *".to_owned(),
@@ -73,9 +67,9 @@ fn notice(id: &str, subject: &str) -> Notice {
     }
 }
 
-#[test]
-fn a_subject_is_told_once_through_every_channel() {
-    let (_dir, store) = store();
+pub(crate) fn a_subject_is_told_once_through_every_channel(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
     assert_eq!(store.notice_cursor().unwrap(), None);
     let list = [notice("n1", "event 4"), notice("n2", "event 4"), notice("n3", "event 5")];
     store.add_notices(&list, &["mail", "webhook"], Some(5)).unwrap();
@@ -93,9 +87,9 @@ fn a_subject_is_told_once_through_every_channel() {
     assert_eq!(store.last_notices(9).unwrap().len(), 4, "what is under way stays");
 }
 
-#[test]
-fn what_was_found_in_an_organisation_is_replaced_as_a_whole() {
-    let (_dir, store) = store();
+pub(crate) fn what_was_found_in_an_organisation_is_replaced_as_a_whole(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
     let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     store.save_found_repositories("acme", &names(&["acme/a", "acme/b"])).unwrap();
     store.save_found_repositories("other", &names(&["other/a"])).unwrap();
