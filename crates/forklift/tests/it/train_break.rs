@@ -210,6 +210,20 @@ fn a_check_that_is_red_once_and_green_again_blames_no_commit() {
 }
 
 #[test]
+fn a_train_runs_the_check_again_whatever_is_kept_about_it() {
+    let Some(person) = nine(CHECK) else { return };
+    let agent = "[[step]]\nexit = 3\n";
+    assert_eq!(train(&person, agent, &[]).status, Some(6));
+    let checkout = &person.fork.checkout;
+    checkout.git(&["fetch", "-q", "upstream"]);
+    let end = checkout.git(&["merge-tree", "--write-tree", "main", "upstream/main"]);
+    assert_eq!(flip_stored(&person, |tree| tree == end.trim()), 1);
+    let output = train(&person, agent, &["--again"]);
+    assert!(!output.stdout.contains("green again"), "{}", output.snapshot());
+    assert!(output.stdout.contains("drop the old file"), "{}", output.snapshot());
+}
+
+#[test]
 fn commits_of_which_one_breaks_the_check_are_named_together() {
     let Some(person) = Person::with(|hermetic| {
         let fork = Fork::new(hermetic);

@@ -136,7 +136,7 @@ fn observe_away(
     let Some(reason) = place.and_then(|(slug, place)| explain_absence(&place, &slug)) else {
         return Ok(None);
     };
-    tracing::debug!(issue = %work.key, reason, "not observed");
+    tracing::info!(issue = %work.key, reason, "not observed");
     Ok(Some(IssueObservation {
         state: IssueState { is_open: true, ..IssueState::default() },
         text: IssueText::default(),

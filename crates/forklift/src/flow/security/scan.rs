@@ -108,7 +108,7 @@ impl FixScan<'_> {
             let finding = advisory_finding(found, candidate, judged);
             // Of copies of which none is newer, the worse counts.
             match findings.iter_mut().find(|known| known.id == finding.id) {
-                Some(known) if finding.rank() < known.rank() => *known = finding,
+                Some(known) if finding.is_weaker_than(known) => *known = finding,
                 Some(_) => {}
                 None => findings.push(finding),
             }

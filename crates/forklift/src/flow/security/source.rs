@@ -133,14 +133,15 @@ impl LoadedAdvisories {
         sealed.add_alternate(&user.objects_dir()).or_machine()?;
         let entries = sealed.list_entries(&commit).await.or_machine()?;
         let is_file = |mode: u32| mode & 0o170_000 == 0o100_000;
-        let files = entries
+        let mut files: Vec<(String, Sha)> = entries
             .into_iter()
-            .filter(|(path, entry)| is_file(entry.mode) && OsvFormat::of_name(path).is_some());
-        let files: Vec<(String, Sha)> = files
-            .take(MOST_FILES)
+            .filter(|(path, entry)| is_file(entry.mode) && OsvFormat::of_name(path).is_some())
             .map(|(path, entry)| (String::from_utf8_lossy(&path).into_owned(), entry.id))
             .collect();
         let mut reader = Reader::new(shown, Some(commit));
+        for (name, _) in files.drain(files.len().min(MOST_FILES)..) {
+            reader.refuse(&name, "there are too many files");
+        }
         for (number, batch) in files.chunks(BATCH_FILES).enumerate() {
             let done = number * BATCH_FILES;
             ui.progress("advisories", &format!("read {done} of {} files", files.len()));

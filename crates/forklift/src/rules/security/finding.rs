@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::advisory::AdvisoryId;
 use super::code_place::FileFacts;
-use super::presence::{Applies, Presence, State, Sureness};
+use super::presence::{Applies, Presence, State, Sureness, weakness};
 use super::severity::Severity;
 use crate::rules::words::counted;
 
@@ -134,9 +134,9 @@ impl FixFinding {
         self.id.is(id) || self.aliases.iter().any(|alias| alias.is(id))
     }
 
-    /// Worse findings come first.
-    pub(crate) fn rank(&self) -> (State, Sureness) {
-        (self.state, self.sureness)
+    /// Returns whether this finding counts rather than another one about the same.
+    pub(crate) fn is_weaker_than(&self, other: &Self) -> bool {
+        weakness(self.state, self.sureness) < weakness(other.state, other.sureness)
     }
 
     /// Returns whether it belongs in a list of what a person has to act on or look at: everything but what is certain.

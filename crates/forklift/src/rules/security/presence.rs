@@ -371,7 +371,17 @@ pub(crate) fn join_alternatives(
 pub(crate) fn join_beginnings(
     found: impl IntoIterator<Item = Presence>,
 ) -> Option<(usize, Presence)> {
-    found.into_iter().enumerate().min_by_key(|(_, it)| (it.state, it.sureness))
+    found.into_iter().enumerate().min_by_key(|(_, it)| weakness(it.state, it.sureness))
+}
+
+/// Order of what counts where all have to be good: the open ones first, and what is only likely before what is certain.
+pub(crate) fn weakness(state: State, sureness: Sureness) -> (State, bool, State) {
+    match state {
+        State::Missing | State::Unclear => (state, sureness != Sureness::Certain, state),
+        State::Present | State::NotAffected => {
+            (State::Present, sureness == Sureness::Certain, state)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -555,5 +565,9 @@ mod tests {
         assert_eq!(join_alternatives([]), None);
         let joined = join_beginnings([one(State::NotAffected), one(State::Missing)]);
         assert_eq!(joined.unwrap().0, 1);
+        // One beginning that is certainly closed says nothing about another one.
+        let certain = Presence::new(State::Present, Sureness::Certain, "x");
+        let joined = join_beginnings([certain, one(State::NotAffected)]).unwrap();
+        assert_eq!((joined.0, joined.1.sureness), (1, Sureness::Likely));
     }
 }
