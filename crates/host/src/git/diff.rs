@@ -88,7 +88,7 @@ fn parse_entries(bytes: &[u8]) -> Result<Vec<ChangedEntry>, String> {
     Ok(entries)
 }
 
-fn parse_entry(header: &[u8], path: &[u8]) -> Option<ChangedEntry> {
+pub(super) fn parse_entry(header: &[u8], path: &[u8]) -> Option<ChangedEntry> {
     let text = std::str::from_utf8(header).ok()?.strip_prefix(':')?;
     let parts: Vec<&str> = text.split(' ').collect();
     let &[old_mode, new_mode, old, new, status] = parts.as_slice() else { return None };
