@@ -2,7 +2,6 @@
 //!
 //! Each question is one process of git, however many commits it is about.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use model::id::Sha;
@@ -89,12 +88,35 @@ impl SealedRepo {
         self.in_parts(&words, commits, parse_changes, "it is not a list of changed paths").await
     }
 
-    /// Lists the files that each commit renamed, in the order given.
+    /// Lists the files that each commit renamed, in the order given. Where git cannot read a content, only files that were
+    /// renamed as they are.
     pub async fn renames_of(
         &self,
         commits: &[ComparedCommit],
     ) -> Result<Vec<Vec<Rename>>, GitError> {
-        let words = format!("{DIFF} --find-renames -l1000 --diff-filter=R");
+        let (mut found, mut open) = (Vec::with_capacity(commits.len()), vec![commits]);
+        while let Some(some) = open.pop() {
+            match self.renames_by(RENAMES, some).await {
+                Ok(renames) => found.extend(renames),
+                Err(GitError::Failed { .. }) if some.len() > 1 => {
+                    let (one, other) = some.split_at(some.len() / 2);
+                    open.extend([other, one]);
+                }
+                Err(GitError::Failed { .. }) => {
+                    found.extend(self.renames_by(EXACT_RENAMES, some).await?);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn renames_by(
+        &self,
+        words: &str,
+        commits: &[ComparedCommit],
+    ) -> Result<Vec<Vec<Rename>>, GitError> {
+        let words = format!("{DIFF} --diff-filter=R {words}");
         self.in_parts(&words, commits, parse_renamed, "it is not a list of renames").await
     }
 
@@ -155,6 +177,10 @@ const FIELDS: usize = 7;
 /// `--always` prints the id of a commit without changes too.
 const DIFF: &str = "diff-tree --stdin --always -r -z --raw --no-abbrev --no-ext-diff --no-textconv \
     --ignore-submodules=none";
+
+/// Git's own limit on compared candidates bounds the time.
+const RENAMES: &str = "--find-renames -l1000";
+const EXACT_RENAMES: &str = "--find-renames=100%";
 
 fn parse_history(bytes: &[u8]) -> Option<Vec<HistoryCommit>> {
     let fields = nul_fields(bytes)?;
@@ -235,6 +261,8 @@ fn parse_combined(bytes: &[u8]) -> Option<Vec<Vec<CombinedEntry>>> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
