@@ -20,9 +20,9 @@ use shell::start::{JsonOutput, Program};
 
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
-    ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, init, log,
-    merge_plan, prune, publish, replay, resume, run, runs, security, show, status, train, trust,
-    withdraw,
+    ForkliftDirs, agents, all, attach, changelog, delta, demo, doctor, files, first, image, init,
+    log, merge_plan, prune, publish, replay, resume, run, runs, security, show, status, train,
+    trust, withdraw,
 };
 use crate::exit::{Failure, Outcome};
 use crate::flow::attempt::{SyncEnd, recorded};
@@ -68,7 +68,7 @@ struct ForkliftCli {
     ///
     /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
     /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
-    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0. A signal ends the fork that is being done and begins no other.
+    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 11, 0. A signal ends the fork that is being done and begins no other.
     #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
     all: Vec<PathBuf>,
     #[command(flatten)]
@@ -85,6 +85,7 @@ enum ForkliftCommand {
     Status(status::StatusArgs),
     Changelog(changelog::ChangelogArgs),
     Files(files::FilesArgs),
+    Delta(delta::DeltaArgs),
     First(first::FirstArgs),
     Security(Box<security::SecurityArgs>),
     Prune(prune::PruneArgs),
@@ -138,6 +139,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Status(args) => status::cmd_status(ui, &args),
         ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args, here),
         ForkliftCommand::Files(args) => files::cmd_files(ui, &args, here),
+        ForkliftCommand::Delta(args) => delta::cmd_delta(ui, &args, here),
         ForkliftCommand::First(args) => first::cmd_first(ui, &args, here),
         ForkliftCommand::Security(args) => security::cmd_security(ui, *args, here),
         ForkliftCommand::Prune(args) => prune::cmd_prune(ui, &args),

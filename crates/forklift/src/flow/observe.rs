@@ -21,7 +21,7 @@ use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::security::fix::FixRecord;
 use crate::rules::target::Target;
 
-pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
 /// Most bytes of the fork file.
 const FORK_FILE_CAP: usize = 32 * 1024;

@@ -4,6 +4,7 @@ mod agents;
 mod all;
 mod checks;
 mod crash;
+mod delta;
 mod demo;
 mod dry_run;
 mod environments;

@@ -2,13 +2,18 @@
 //!
 //! - [`observe_delta`] reads the fork's own history and traces the lines to their commits
 //! - [`change`] groups them into named changes, by what the fork declares, by trailers, by commits and by paths
+//! - [`heat`] counts how often past merges conflicted, by path
 //! - [`taken`] finds the changes that upstream has taken
+//! - [`stack`] makes a stack of commits of the changes, one for each, and [`restack`] puts it on another commit of upstream
 //! - [`state`] judges each change: whole, changed, gone or taken by upstream
 
 pub mod change;
 mod compose;
+pub mod heat;
 mod history;
 mod observe;
+pub mod restack;
+pub mod stack;
 pub mod state;
 pub mod taken;
 mod topic;

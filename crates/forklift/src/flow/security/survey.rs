@@ -124,7 +124,10 @@ fn sources(
 }
 
 /// Tips of upstream's branches as they were fetched, the target first.
-async fn upstream_tips(seen: &Observation, upstream: &RemoteName) -> Result<Vec<Sha>, Failure> {
+pub(crate) async fn upstream_tips(
+    seen: &Observation,
+    upstream: &RemoteName,
+) -> Result<Vec<Sha>, Failure> {
     let branches = seen.repo.remote_branches(upstream).await.or_machine()?;
     let mut tips = vec![seen.pins.upstream.clone()];
     for (_, tip) in branches.into_iter().take(MOST_BRANCHES) {
