@@ -96,8 +96,10 @@ fn check_empty(folder: &Path) -> Result<(), Failure> {
             .with_remedy("name a folder that is empty or does not exist: forklift delta export DIR")
     };
     match std::fs::read_dir(folder) {
-        Ok(mut entries) if entries.next().is_some() => Err(refused("it is not empty")),
-        Ok(_) => Ok(()),
+        Ok(entries) => match entries.count() {
+            0 => Ok(()),
+            _ => Err(refused("it is not empty")),
+        },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(refused(&error.to_string())),
     }

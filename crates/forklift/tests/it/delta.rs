@@ -7,45 +7,45 @@ use testkit::repo::{Fork, Repo};
 use crate::support::Person;
 
 /// Lines that only the fork has.
-const PARSER: &str = "int parse(char *text) {\n    int length = measure(text);\n    if (length > BUFFER_SIZE) {\n        return ERROR_TOO_LONG;\n    }\n    copy(buffer, text, length);\n    return finish(buffer, length);\n}\n";
+pub(crate) const PARSER: &str = "int parse(char *text) {\n    int length = measure(text);\n    if (length > BUFFER_SIZE) {\n        return ERROR_TOO_LONG;\n    }\n    copy(buffer, text, length);\n    return finish(buffer, length);\n}\n";
 
 /// A person at a fork; no box is needed.
-struct Keeper(Person);
+pub(crate) struct Keeper(pub(crate) Person);
 
 impl Keeper {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let hermetic = Hermetic::new();
         let fork = Fork::new(&hermetic);
         Self(Person { hermetic, fork })
     }
 
-    fn fork(&self) -> &Fork {
+    pub(crate) fn fork(&self) -> &Fork {
         &self.0.fork
     }
 
-    fn checkout(&self) -> &Repo {
+    pub(crate) fn checkout(&self) -> &Repo {
         &self.0.fork.checkout
     }
 
     /// Commits a file to the fork's main branch.
-    fn commit(&self, path: &str, text: &str, message: &str) -> String {
+    pub(crate) fn commit(&self, path: &str, text: &str, message: &str) -> String {
         self.checkout().write(path, text);
         self.fork().fork_commit(message)
     }
 
     /// Merges upstream into the fork and pushes that.
-    fn sync(&self) {
+    pub(crate) fn sync(&self) {
         self.checkout().git(&["fetch", "-q", "upstream"]);
         self.checkout().git(&["merge", "-q", "--no-edit", "upstream/main"]);
         self.push();
     }
 
-    fn push(&self) {
+    pub(crate) fn push(&self) {
         self.checkout().git(&["push", "-q", "origin", "HEAD:main"]);
     }
 
     /// Upstream takes a commit of the fork, as with `git am`.
-    fn upstream_takes(&self, commit: &str, flags: &[&str]) {
+    pub(crate) fn upstream_takes(&self, commit: &str, flags: &[&str]) {
         let origin = self.fork().origin.dir().to_string_lossy().into_owned();
         self.fork().upstream_does("and something else", |author| {
             author.git(&["fetch", "-q", &origin, "main"]);
@@ -53,12 +53,12 @@ impl Keeper {
         });
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.0.hermetic.run(&mut self.0.forklift(args))
     }
 
     /// The inventory as a script gets it.
-    fn delta(&self, args: &[&str]) -> Value {
+    pub(crate) fn delta(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json"]].concat());
         let is_event = |line: &&str| line.contains("\"event\":\"delta");
         let line = output.stdout.lines().find(is_event);

@@ -5,6 +5,7 @@ mod all;
 mod checks;
 mod crash;
 mod delta;
+mod delta_stack;
 mod demo;
 mod dry_run;
 mod environments;

@@ -1,6 +1,7 @@
 //! The inventory of public forks: which share of each fork's own lines has a commit of the fork, and how long it takes.
 //!
-//! `delta --clones DIR [--list FILE] [--only NAME]`: the list has one fork on each line, with its upstream and the branches of
+//! `delta --clones DIR [--list FILE] [--only NAME] [--taken] [--verbose]`: with `--taken` also how well the changes that upstream took
+//! are found, against the merges that people made. The list has one fork on each line, with its upstream and the branches of
 //! both; the folder has the clones of both, with all branches of upstream. Forks without clones are named. Ends with 1 if a fork
 //! that could be read is below the promise.
 
@@ -9,6 +10,7 @@
 
 #[path = "../merge_replay/clone.rs"]
 mod clone;
+mod taken;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,9 +24,14 @@ use serde::Deserialize;
 use testkit::repo::Repo;
 
 use clone::find_objects;
+use taken::Score;
 
 /// Least share of a fork's own lines that have a commit, in percent.
 const ASSIGNED_PERCENT: f64 = 95.0;
+
+/// Least share of the changes that upstream took which are found, and of those found which it took, in percent.
+const FOUND_PERCENT: f64 = 90.0;
+const PRECISION_PERCENT: f64 = 95.0;
 
 const FORKS: &str = include_str!("forks.jsonl");
 
@@ -91,20 +98,90 @@ fn main() -> ExitCode {
         "unknown",
         "seconds"
     );
+    let has = |flag: &str| args.iter().any(|arg| arg == flag);
     let mut all = Vec::new();
+    let mut scores = Vec::new();
     for row in rows {
-        match find_clones(&clones, &row) {
-            Some(found) => all.extend(measure(&row, &found).inspect(print)),
-            None => println!("{:34} has no clone, or its upstream has none", row.fork),
+        let Some(found) = find_clones(&clones, &row) else {
+            println!("{:34} has no clone, or its upstream has none", row.fork);
+            continue;
+        };
+        all.extend(measure(&row, &found).inspect(print));
+        if has("--taken") {
+            let score = score_fork(&row, &found, has("--verbose"));
+            print_score(&row.fork, &score);
+            scores.push((row.fork, score));
         }
     }
-    sum_up(&all)
+    let is_taken_found = sum_up_taken(&scores);
+    match sum_up(&all) && is_taken_found {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
-fn sum_up(all: &[Figures]) -> ExitCode {
+fn score_fork(row: &ForkRow, clones: &Clones, verbose: bool) -> Score {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (_scratch, repo) = open(clones).await;
+        let ends = ends_of(row, clones);
+        match taken::score(&repo, &ends, verbose).await {
+            Ok(score) => score,
+            Err(error) => {
+                println!("{:34} {error}", row.fork);
+                Score::default()
+            }
+        }
+    })
+}
+
+fn print_score(name: &str, score: &Score) {
+    let shown =
+        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| format!("{it:.1} %"));
+    let [sure, likely] = score.precisions();
+    println!(
+        "{name:34} {} merges: {} changes taken, found {} ({} superseded, {} likely); {} own, wrongly {} superseded, {} likely; precision {} and {}",
+        score.merges,
+        score.taken[0],
+        shown(score.recall()),
+        score.taken[1],
+        score.taken[2],
+        score.own[0],
+        score.own[1],
+        score.own[2],
+        shown(sure),
+        shown(likely)
+    );
+}
+
+/// Prints the sum and the worst forks. Returns whether the promise holds for the sum.
+fn sum_up_taken(scores: &[(String, Score)]) -> bool {
+    if scores.is_empty() {
+        return true;
+    }
+    let mut sum = Score::default();
+    scores.iter().for_each(|(_, score)| sum.add(*score));
+    print_score("all", &sum);
+    let worst = |value: fn(&Score) -> Option<f64>| {
+        let known = scores.iter().filter_map(|(name, score)| Some((name, value(score)?)));
+        known.min_by(|one, other| one.1.total_cmp(&other.1))
+    };
+    for (what, found) in
+        [("found", worst(Score::recall)), ("precision", worst(|score| score.precisions()[1]))]
+    {
+        if let Some((name, share)) = found {
+            println!("worst {what}: {name} with {share:.1} %");
+        }
+    }
+    let held = |share: Option<f64>, least: f64| share.is_none_or(|share| share >= least);
+    held(sum.recall(), FOUND_PERCENT)
+        && sum.precisions().into_iter().all(|share| held(share, PRECISION_PERCENT))
+}
+
+fn sum_up(all: &[Figures]) -> bool {
     let Some(worst) = all.iter().min_by(|a, b| a.assigned().total_cmp(&b.assigned())) else {
         println!("nothing was measured");
-        return ExitCode::FAILURE;
+        return false;
     };
     let held = all.iter().filter(|it| it.assigned() >= ASSIGNED_PERCENT).count();
     println!(
@@ -113,7 +190,7 @@ fn sum_up(all: &[Figures]) -> ExitCode {
         worst.name,
         worst.assigned()
     );
-    if held == all.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    held == all.len()
 }
 
 fn find_clones(folder: &Path, row: &ForkRow) -> Option<Clones> {
@@ -136,19 +213,10 @@ fn print(figures: &Figures) {
 fn measure(row: &ForkRow, clones: &Clones) -> Option<Figures> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("host.git");
-        let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.unwrap();
-        repo.add_alternate(&clones.fork).unwrap();
-        repo.add_alternate(&clones.upstream).unwrap();
-        let tips = refs_of(&clones.upstream);
-        let ends = DeltaEnds {
-            tip: branch_of(&clones.fork, &row.branch),
-            target: branch_of(&clones.upstream, &row.upstream_branch),
-            upstream: tips,
-        };
+        let (_scratch, repo) = open(clones).await;
+        let ends = ends_of(row, clones);
         let started = Instant::now();
-        let delta = match observe_delta(&repo, &ends, |_, _| {}).await {
+        let delta = match observe_delta(&repo, &ends, &mut None, |_, _| {}).await {
             Ok(delta) => delta?,
             Err(error) => {
                 println!("{:34} {error}", row.fork);
@@ -157,6 +225,24 @@ fn measure(row: &ForkRow, clones: &Clones) -> Option<Figures> {
         };
         Some(figures_of(&row.fork, &delta, started.elapsed().as_secs_f64()))
     })
+}
+
+/// A repository that sees the objects of both clones and takes new ones.
+async fn open(clones: &Clones) -> (tempfile::TempDir, SealedRepo) {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("host.git");
+    let repo = SealedRepo::init_bare(&path, ObjectFormat::Sha1).await.unwrap();
+    repo.add_alternate(&clones.fork).unwrap();
+    repo.add_alternate(&clones.upstream).unwrap();
+    (scratch, repo)
+}
+
+fn ends_of(row: &ForkRow, clones: &Clones) -> DeltaEnds {
+    DeltaEnds {
+        tip: branch_of(&clones.fork, &row.branch),
+        target: branch_of(&clones.upstream, &row.upstream_branch),
+        upstream: refs_of(&clones.upstream),
+    }
 }
 
 fn figures_of(name: &str, delta: &Delta, seconds: f64) -> Figures {

@@ -23,16 +23,18 @@ use std::ops::Range;
 
 use host::git::TreeEntry;
 use model::id::Sha;
+use serde::{Deserialize, Serialize};
 
 use crate::contract::LineId;
 use crate::own::{OwnChange, TheirChange};
 use crate::path::TreePath;
 
 pub use history::OwnHistory;
-pub use observe::{DeltaEnds, observe_delta};
+pub use observe::{DeltaEnds, TracedContents, observe_delta};
 
 /// The commit that a line of the fork comes from. Commits are given by their places in the [`OwnHistory`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// A commit of the fork.
     Commit(usize),
@@ -72,7 +74,8 @@ pub struct DeltaFile {
     pub content: FileContent,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FileContent {
     /// The places that differ, in order.
     Text(Vec<DeltaHunk>),
@@ -83,7 +86,7 @@ pub enum FileContent {
 }
 
 /// Lines that the fork has in the place of others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeltaHunk {
     pub before: Range<usize>,
     pub after: Range<usize>,
@@ -100,7 +103,7 @@ struct Removal {
 }
 
 /// Numbers of lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LineCount {
     pub added: usize,
     pub removed: usize,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{ChangedEntry, GitError, Rename, SealedRepo, TreeEntry};
 use model::id::Sha;
+use serde::{Deserialize, Serialize};
 
 use super::history::{Parent, Touch};
 use super::trace::{Content, Contents, Trace};
@@ -30,10 +31,24 @@ const FILE_BYTES: usize = 4 << 20;
 const AT_ONCE: usize = 400;
 const CONTENT_BYTES: usize = 512 << 20;
 
-/// Reads the delta; `None` without a common ancestor. `watch` gets the numbers of files that are done and of all.
+/// Lines of a delta that were traced before. They depend on commits alone, so the caller can keep them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedContents {
+    /// Digest of everything that they depend on.
+    key: String,
+    /// In the order of the files.
+    contents: Vec<FileContent>,
+}
+
+/// Raised when the same history may give other lines.
+const TRACE_VERSION: u32 = 1;
+
+/// Reads the delta; `None` without a common ancestor. What was `kept` is used if it is of the same commits, and replaced
+/// otherwise. `watch` gets the numbers of files that are done and of all.
 pub async fn observe_delta(
     repo: &SealedRepo,
     ends: &DeltaEnds,
+    kept: &mut Option<TracedContents>,
     mut watch: impl FnMut(usize, usize),
 ) -> Result<Option<Delta>, GitError> {
     let mut upstream = vec![ends.target.clone()];
@@ -49,6 +64,17 @@ pub async fn observe_delta(
     let renames: Vec<Rename> = renames.into_iter().flatten().collect();
     let listed = own_files(&ours, &renames, &theirs);
     let ours = by_path(ours);
+    let key = key_of(ends, &parted, &history);
+    let known = kept.take().filter(|it| it.key == key && it.contents.len() == listed.len());
+    if let Some(known) = known {
+        let files = listed.iter().zip(&known.contents).map(|(file, content)| DeltaFile {
+            content: content.clone(),
+            ..open_file(&history, &ours, file)
+        });
+        let files = files.collect();
+        *kept = Some(known);
+        return Ok(Some(Delta { parted, tip: ends.tip.clone(), history, files }));
+    }
     let mut files = Vec::with_capacity(listed.len());
     let count = listed.len();
     for chunk in listed.chunks(AT_ONCE) {
@@ -56,7 +82,18 @@ pub async fn observe_delta(
         let chunk = chunk.iter().map(|file| open_file(&history, &ours, file)).collect();
         files.extend(trace_files(repo, &history, chunk).await?);
     }
+    let contents = files.iter().map(|file: &DeltaFile| file.content.clone()).collect();
+    *kept = Some(TracedContents { key, contents });
     Ok(Some(Delta { parted, tip: ends.tip.clone(), history, files }))
+}
+
+fn key_of(ends: &DeltaEnds, parted: &Sha, history: &OwnHistory) -> String {
+    let mut text = format!("{TRACE_VERSION} {} {} {parted}", ends.tip, ends.target);
+    for commit in &history.commits {
+        text.push(' ');
+        text.push_str(commit.sha.as_str());
+    }
+    model::digest::short_sha256(text.as_bytes(), 32)
 }
 
 /// A file with its entries and the commit that touched it last; its lines are not known yet.

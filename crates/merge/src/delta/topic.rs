@@ -19,7 +19,7 @@ impl Topics {
     pub(super) fn find(history: &OwnHistory) -> Self {
         let mut topics = Self::default();
         if !history.commits.is_empty() {
-            topics.read_branches(history);
+            topics.read_line(history, 0, &mut BTreeSet::new());
         }
         topics.read_amends(history);
         topics
@@ -50,36 +50,30 @@ impl Topics {
         found
     }
 
-    /// Walks the main line and the lines that it merged, oldest merge first, so that each commit belongs to the merge that
-    /// brought it in.
-    fn read_branches(&mut self, history: &OwnHistory) {
-        let mut seen: BTreeSet<usize> = BTreeSet::new();
-        let mut lines = vec![0];
-        while let Some(tip) = lines.pop() {
-            let mut line = Vec::new();
-            let mut next = Some(tip);
-            while let Some(place) = next.filter(|place| seen.insert(*place)) {
-                line.push(place);
-                next = match history.parents_of(place).first() {
-                    Some(Parent::Own(parent)) => Some(*parent),
-                    Some(Parent::Upstream) | None => None,
-                };
-            }
-            for merge in line.into_iter().rev().filter(|&place| history.is_merge(place)) {
-                for parent in history.parents_of(merge).iter().skip(1) {
-                    let &Parent::Own(branch) = parent else { continue };
-                    let brought = reached(history, branch, &seen);
+    /// Walks a line of development and what it merged, oldest merge first, so that each commit belongs to the merge that brought
+    /// it in. A branch that is no topic is a line itself.
+    fn read_line(&mut self, history: &OwnHistory, tip: usize, seen: &mut BTreeSet<usize>) {
+        let mut line = Vec::new();
+        let mut next = Some(tip);
+        while let Some(place) = next.filter(|place| seen.insert(*place)) {
+            line.push(place);
+            next = match history.parents_of(place).first() {
+                Some(Parent::Own(parent)) => Some(*parent),
+                Some(Parent::Upstream) | None => None,
+            };
+        }
+        for merge in line.into_iter().rev().filter(|&place| history.is_merge(place)) {
+            for parent in history.parents_of(merge).iter().skip(1) {
+                let &Parent::Own(branch) = parent else { continue };
+                let brought = reached(history, branch, seen);
+                if is_topic(history, &brought) {
                     let plain = brought.iter().filter(|&&place| !history.is_merge(place)).count();
-                    let is_topic = plain <= MOST_COMMITS
-                        && !brought.iter().any(|&place| history.is_sync(place));
-                    if is_topic {
-                        let names = plain > 1;
-                        let plain = brought.iter().filter(|_| names);
-                        self.named_by.extend(plain.map(|&place| (place, merge)));
-                        seen.extend(brought);
-                    } else {
-                        lines.push(branch);
-                    }
+                    // A single commit names itself better than its merge does.
+                    let named = brought.iter().filter(|_| plain > 1);
+                    self.named_by.extend(named.map(|&place| (place, merge)));
+                    seen.extend(brought);
+                } else {
+                    self.read_line(history, branch, seen);
                 }
             }
         }
@@ -108,6 +102,12 @@ impl Topics {
             }
         }
     }
+}
+
+/// Returns whether what a branch brings in is about one thing: few commits, and no merge of upstream.
+fn is_topic(history: &OwnHistory, brought: &BTreeSet<usize>) -> bool {
+    let plain = brought.iter().filter(|&&place| !history.is_merge(place)).count();
+    plain <= MOST_COMMITS && !brought.iter().any(|&place| history.is_sync(place))
 }
 
 /// Commits of the fork that a branch brings in: those that were not seen before.

@@ -3,16 +3,19 @@
 mod sizes;
 mod stack;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use host::git::Git;
 use jiff::Timestamp;
 use merge::delta::change::{Assignment, DeclaredChange, assign};
 use merge::delta::heat::Heat;
 use merge::delta::state::{judge_change, observe_states};
-use merge::delta::{Delta, DeltaEnds, observe_delta};
+use merge::delta::{Delta, DeltaEnds, TracedContents, observe_delta};
 use merge::resolver::history::MERGES_CAP;
 use model::id::Sha;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use shell::Ui;
 
 use super::observe::{
@@ -67,7 +70,10 @@ impl ForkDelta {
             target: seen.pins.upstream.clone(),
             upstream: known_upstream(ui, &seen, &past).await?,
         };
-        let traced = observe_delta(&past.sealed, &ends, |done, all| {
+        let file = kept_file(&places.cache, &seen, "delta");
+        let kept: Option<TracedContents> = load_kept(&file);
+        let mut traced_now = kept.clone();
+        let traced = observe_delta(&past.sealed, &ends, &mut traced_now, |done, all| {
             ui.progress("delta", &format!("traced {done} of {all} files"));
         });
         let delta = traced.await.or_machine()?.ok_or_else(|| {
@@ -76,6 +82,9 @@ impl ForkDelta {
                 seen.fork.origin, seen.fork.upstream
             ))
         })?;
+        if kept != traced_now {
+            save_kept(&file, &traced_now);
+        }
         warn_about_declared(ui, &delta, &declared);
         let assignment = assign(&delta, &declared);
         let heat = read_heat(ui, &seen, &past, &places.cache).await?;
@@ -118,21 +127,33 @@ async fn read_heat(
 ) -> Result<Heat, Failure> {
     let range = past.range(&seen.pins.base, &seen.pins.upstream);
     let merges = past.sealed.past_merges(range, MERGES_CAP).await.or_machine()?;
-    let file = cache.join("forks").join(format!("{}.heat.json", fork_key(&seen.repo)));
-    let kept = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let kept: Heat = kept.unwrap_or_default();
+    let file = kept_file(cache, seen, "heat");
+    let kept: Heat = load_kept(&file).unwrap_or_default();
     let mut heat = kept.clone();
     let added = heat.add(&past.sealed, &merges, |done, all| {
         ui.progress("delta", &format!("made {done} of {all} past merges again"));
     });
     added.await.or_machine()?;
-    if heat != kept
-        && let Ok(bytes) = serde_json::to_vec(&heat)
-    {
-        // It only saves time.
-        drop(host::file::write_atomic(&file, &bytes, 0o600));
+    if heat != kept {
+        save_kept(&file, &heat);
     }
     Ok(heat)
+}
+
+/// A file of the cache, of this fork alone.
+fn kept_file(cache: &Path, seen: &Observation, kind: &str) -> PathBuf {
+    cache.join("forks").join(format!("{}.{kind}.json", fork_key(&seen.repo)))
+}
+
+fn load_kept<T: DeserializeOwned>(file: &Path) -> Option<T> {
+    std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok())
+}
+
+/// Keeps what only saves time: where it cannot be written, it is made again.
+fn save_kept(file: &Path, kept: &impl Serialize) {
+    if let Ok(bytes) = serde_json::to_vec(kept) {
+        drop(host::file::write_atomic(file, &bytes, 0o600));
+    }
 }
 
 /// The changes that FORK.toml on the fork's main branch declares; the checkout does not count.
@@ -157,8 +178,8 @@ fn warn_about_declared(ui: &Ui, delta: &Delta, declared: &[DeclaredChange]) {
     }
 }
 
-/// All that is upstream's: its branches as fetched, and its tags, since a release may be on a branch that is gone. Tags that
-/// the checkout lacks are not of the fork's history either.
+/// All that is upstream's: its branches as fetched, and those of its tags that the fork has taken, since a release may be on a
+/// branch that is gone.
 async fn known_upstream(ui: &Ui, seen: &Observation, past: &ForkPast) -> Result<Vec<Sha>, Failure> {
     let remote = &seen.fork.remotes.upstream;
     let mut tips = upstream_tips(seen, remote).await?;
@@ -170,11 +191,11 @@ async fn known_upstream(ui: &Ui, seen: &Observation, past: &ForkPast) -> Result<
             Vec::new()
         }
     };
-    let there = past.sealed.trees_of(&tags).await.or_machine()?;
-    for (tag, _) in tags.into_iter().zip(there).filter(|(_, tree)| tree.is_some()) {
-        if !tips.contains(&tag) {
-            tips.push(tag);
-        }
-    }
+    let base = std::slice::from_ref(&seen.pins.base);
+    let own = past.sealed.commits_between(base, &tips).await.or_machine()?;
+    let own: BTreeSet<Sha> = own.into_iter().collect();
+    // A tag that is not among them is on a branch of upstream, or not in the fork's history.
+    let tags: BTreeSet<Sha> = tags.into_iter().filter(|tag| own.contains(tag)).collect();
+    tips.extend(tags);
     Ok(tips)
 }

@@ -8,9 +8,8 @@ use merge::resolver::history::MERGES_CAP;
 use model::id::Sha;
 use shell::Ui;
 
-use super::ForkDelta;
+use super::{ForkDelta, kept_file, load_kept, save_kept};
 use crate::exit::{Failure, OrExit};
-use crate::flow::observe::fork_key;
 use crate::rules::delta::page::SizePoint;
 
 /// Lines that differ after a merge, by merge: kept, because a merge never changes.
@@ -29,9 +28,8 @@ impl ForkDelta {
         let range =
             host::git::LineageRange { tip: &pins.base, siblings: &[], upstream: &pins.upstream };
         let merges = repo.past_merges(range, MERGES_CAP).await.or_machine()?;
-        let file = cache.join("forks").join(format!("{}.sizes.json", fork_key(&self.seen.repo)));
-        let kept = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let mut known: KnownSizes = kept.unwrap_or_default();
+        let file = kept_file(cache, &self.seen, "sizes");
+        let mut known: KnownSizes = load_kept(&file).unwrap_or_default();
         for (number, merge) in merges.iter().enumerate() {
             if known.contains_key(&merge.sha) {
                 continue;
@@ -42,10 +40,7 @@ impl ForkDelta {
             let lines = files.iter().map(|file| file.insertions + file.deletions).sum();
             known.insert(merge.sha.clone(), lines);
         }
-        if let Ok(bytes) = serde_json::to_vec(&known) {
-            // It only saves time.
-            drop(host::file::write_atomic(&file, &bytes, 0o600));
-        }
+        save_kept(&file, &known);
         let ids: Vec<Sha> = merges.iter().map(|merge| merge.sha.clone()).collect();
         let lines = repo.commit_lines(&ids).await.or_machine()?;
         let mut points: Vec<SizePoint> = lines
