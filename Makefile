@@ -7,7 +7,7 @@ BOTTLEWORKS = $(or $(CARGO_TARGET_DIR),target)/debug/bottleworks
 # Every part that the suites without a container engine use.
 PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
 
-.PHONY: help demo test test-aos test-real chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-train bench-merge bench-verdict install dist test-dist book record
+.PHONY: help demo test test-aos test-real chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-delta bench-train bench-merge bench-verdict install dist test-dist book record
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -79,6 +79,9 @@ bench: ## Measure what is promised, beside its yardstick, and print ratios
 
 bench-merge: ## Replay the merges of public forks (CLONES=folder LIST=file) and print how many conflicts are resolved, and how often as people did
 	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-merge
+
+bench-delta: ## Take the inventory of public forks (CLONES=folder LIST=file): the share of their own lines that has a commit, what upstream took, and the time
+	CLONES="$(CLONES)" LIST="$(LIST)" ARGS="$(ARGS)" scripts/bench-delta
 
 bench-train: ## Search made forks (TRAIN_FORKS=30) in C, Python, Rust and Go for the one of 300 commits that breaks them; BOX_RUSTC names the compiler as the box has it
 	$(PARTS) TRAIN_FORKS=$(or $(TRAIN_FORKS),30) BOX_RUSTC="$(BOX_RUSTC)" $(CARGO) test --package forklift --test it -- train_break::a_break_planted --nocapture

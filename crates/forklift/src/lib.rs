@@ -20,9 +20,9 @@ use shell::start::{JsonOutput, Program};
 
 use crate::commands::run_args::RunArgs;
 use crate::commands::{
-    ForkliftDirs, agents, all, attach, changelog, demo, doctor, files, first, image, init, log,
-    merge_plan, prune, publish, replay, resume, run, runs, security, show, status, train, trust,
-    withdraw,
+    ForkliftDirs, agents, all, attach, changelog, delta, demo, doctor, files, first, image, init,
+    log, merge_plan, prune, publish, replay, resume, run, runs, security, show, status, train,
+    trust, withdraw,
 };
 use crate::exit::{Failure, Outcome};
 use crate::flow::attempt::{SyncEnd, recorded};
@@ -80,6 +80,7 @@ enum ForkliftCommand {
     Status(status::StatusArgs),
     Changelog(changelog::ChangelogArgs),
     Files(files::FilesArgs),
+    Delta(delta::DeltaArgs),
     First(first::FirstArgs),
     Security(Box<security::SecurityArgs>),
     Prune(prune::PruneArgs),
@@ -134,6 +135,7 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
         ForkliftCommand::Status(args) => status::cmd_status(ui, &args),
         ForkliftCommand::Changelog(args) => changelog::cmd_changelog(ui, &args, here),
         ForkliftCommand::Files(args) => files::cmd_files(ui, &args, here),
+        ForkliftCommand::Delta(args) => delta::cmd_delta(ui, &args, here),
         ForkliftCommand::First(args) => first::cmd_first(ui, &args, here),
         ForkliftCommand::Security(args) => security::cmd_security(ui, *args, here),
         ForkliftCommand::Prune(args) => prune::cmd_prune(ui, &args),

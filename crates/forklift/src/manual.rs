@@ -6,6 +6,7 @@ pub(crate) static MANUAL: Manual = Manual {
     examples: EXAMPLES,
     files: &[
         ("FORK.md", "rules and notes of a fork, on its main branch"),
+        ("FORK.toml", "the changes of a fork, by name, on its main branch"),
         ("~/.local/state/forklift/runs", "a folder for each run: record, logs, workspace"),
         ("~/.local/state/forklift/trains", "branches and records of trains"),
         ("~/.local/state/forklift/checks", "results of checks, by the tree that was checked"),
@@ -35,6 +36,13 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("withdraw", "forklift withdraw\nforklift withdraw last --yes"),
     ("status", "forklift status\nforklift status --max-days 3 --json"),
     ("changelog", "forklift changelog\nforklift changelog --target v2.0"),
+    (
+        "delta",
+        "forklift delta\nforklift delta --html delta.html\nforklift delta --limit 500 --json",
+    ),
+    ("delta export", "forklift delta export ../patches"),
+    ("delta rebase", "forklift delta rebase\nforklift delta rebase --target latest-tag"),
+    ("delta check", "forklift delta check\nforklift delta check --target v2.0 --all"),
     ("files", "forklift files\nforklift files --hash"),
     (
         "first",

@@ -4,10 +4,12 @@
 //! - [`clean`] makes a merge that has no conflicts, or lists the conflicts
 //! - [`rebase`] does the same for a fork that is kept as a stack of commits on top of upstream
 //! - [`contract`] accounts for every change of the fork: kept, superseded, changed or lost
+//! - [`delta`] takes the inventory of a fork: every line of its own, and the commit that it comes from
 //! - [`entry`] lists the changes that the judges of a result share
 //! - [`forecast`] previews upstream's commits, files and conflicts
 //! - [`likeness`] says how much of a change another version of a file has
 //! - [`pick`] applies the change of one commit to another
+//! - [`provenance`] reads from messages which commits they bring or undo
 //! - [`resolver`] resolves conflicts without a model, with a receipt for each, and writes briefs for the rest
 //! - [`own`] lists the files in which the fork differs from its merge base with upstream
 //! - [`pattern`] matches paths by gitignore-like patterns
@@ -20,6 +22,7 @@
 pub mod account;
 pub mod clean;
 pub mod contract;
+pub mod delta;
 pub mod entry;
 pub mod forecast;
 pub mod likeness;
@@ -27,6 +30,7 @@ pub mod own;
 pub mod path;
 pub mod pattern;
 pub mod pick;
+pub mod provenance;
 pub mod rebase;
 pub mod resolver;
 pub mod test_names;

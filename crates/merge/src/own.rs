@@ -95,7 +95,11 @@ pub async fn observe_own_files(
 }
 
 /// Joins the changes of both sides. A rename is one file, under its new name.
-fn own_files(ours: &[ChangedEntry], renames: &[Rename], theirs: &[ChangedEntry]) -> Vec<OwnFile> {
+pub(crate) fn own_files(
+    ours: &[ChangedEntry],
+    renames: &[Rename],
+    theirs: &[ChangedEntry],
+) -> Vec<OwnFile> {
     let theirs: BTreeMap<&[u8], &ChangedEntry> =
         theirs.iter().map(|entry| (entry.path.as_slice(), entry)).collect();
     let left: BTreeSet<&[u8]> = renames.iter().map(|rename| rename.from.as_slice()).collect();

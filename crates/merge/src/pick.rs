@@ -29,34 +29,73 @@ pub async fn try_pick(
     when: Timestamp,
 ) -> Result<PickAttempt, GitError> {
     let parts = repo.commit_parts(commit).await?;
+    let stand_ins = StandIns::new(repo, &parts, identity, when).await?;
     let tree = repo.commit_parts(onto).await?.tree;
-    let author = format!("{} <{}> {} +0000", identity.name, identity.email, when.as_second());
-    let stand_in = |tree: &Sha, parents: &[Sha]| CommitParts {
-        tree: tree.clone(),
-        parents: parents.to_vec(),
-        author: author.clone().into_bytes(),
-        encoding: None,
-        message: b"stand-in\n".to_vec(),
-    };
-    let parent = match parts.parents.into_iter().next() {
-        Some(parent) => parent,
-        None => {
-            let empty = Sha::parse(repo.object_format().empty_tree());
-            let empty = empty.map_err(|error| GitError::Parse {
-                args: "hash-object -t tree".to_owned(),
-                problem: error.to_string(),
-            })?;
-            repo.write_commit(&stand_in(&empty, &[]), identity, when).await?
-        }
-    };
-    let parents = [parent];
-    let ours = repo.write_commit(&stand_in(&tree, &parents), identity, when).await?;
+    let ours = stand_ins.write(&tree).await?;
     // A merge commit's other parents would be common ancestors too.
-    let theirs = repo.write_commit(&stand_in(&parts.tree, &parents), identity, when).await?;
+    let theirs = stand_ins.write(&parts.tree).await?;
     let merged = repo.merge_tree(&ours, &theirs).await?;
     Ok(match merged.is_clean {
         false => PickAttempt::Conflicts(conflicts_of(&merged)),
         true if merged.tree == tree => PickAttempt::Empty,
         true => PickAttempt::Clean { tree: merged.tree },
     })
+}
+
+/// A stand-in for `onto` that has the first parent of `commit`: merged with the commit, it gets exactly the change of that.
+pub(crate) async fn stand_in_for(
+    repo: &SealedRepo,
+    commit: &Sha,
+    onto: &Sha,
+    identity: &GitIdentity,
+    when: Timestamp,
+) -> Result<Sha, GitError> {
+    let parts = repo.commit_parts(commit).await?;
+    let tree = repo.commit_parts(onto).await?.tree;
+    StandIns::new(repo, &parts, identity, when).await?.write(&tree).await
+}
+
+/// Commits of any tree on top of a commit's own first parent.
+struct StandIns<'a> {
+    repo: &'a SealedRepo,
+    parent: Sha,
+    identity: &'a GitIdentity,
+    when: Timestamp,
+}
+
+impl<'a> StandIns<'a> {
+    async fn new(
+        repo: &'a SealedRepo,
+        parts: &CommitParts,
+        identity: &'a GitIdentity,
+        when: Timestamp,
+    ) -> Result<Self, GitError> {
+        if let Some(parent) = parts.parents.first().cloned() {
+            return Ok(Self { repo, parent, identity, when });
+        }
+        let empty = Sha::parse(repo.object_format().empty_tree());
+        let empty = empty.map_err(|error| GitError::Parse {
+            args: "hash-object -t tree".to_owned(),
+            problem: error.to_string(),
+        })?;
+        let root = stand_in(&empty, Vec::new(), identity, when);
+        let parent = repo.write_commit(&root, identity, when).await?;
+        Ok(Self { repo, parent, identity, when })
+    }
+
+    async fn write(&self, tree: &Sha) -> Result<Sha, GitError> {
+        let made = stand_in(tree, vec![self.parent.clone()], self.identity, self.when);
+        self.repo.write_commit(&made, self.identity, self.when).await
+    }
+}
+
+fn stand_in(tree: &Sha, parents: Vec<Sha>, author: &GitIdentity, when: Timestamp) -> CommitParts {
+    let author = format!("{} <{}> {} +0000", author.name, author.email, when.as_second());
+    CommitParts {
+        tree: tree.clone(),
+        parents,
+        author: author.into_bytes(),
+        encoding: None,
+        message: b"stand-in\n".to_vec(),
+    }
 }

@@ -92,6 +92,7 @@ exit_table! {
         PublishFailed = 7, "publish-failed", "verified, but publishing failed";
         Internal = 9, "internal", "internal error; please report it";
         FixesMissing = 10, "fixes-missing", "the fork lacks security fixes of upstream (forklift security)";
+        Superseded = 11, "superseded", "the fork carries changes that upstream has taken (forklift delta check)";
         HungUp = 129, "hung-up", "stopped because its terminal closed (SIGHUP)";
         Interrupted = 130, "interrupted", "stopped by Ctrl-C (SIGINT)";
         Terminated = 143, "terminated", "stopped by SIGTERM";
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn statuses_have_the_documented_codes() {
-        assert_eq!(codes::<ForkliftExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 129, 130, 143]);
+        assert_eq!(codes::<ForkliftExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 129, 130, 143]);
         assert_eq!(codes::<WfExit>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(codes::<BottleExit>(), [0, 1, 2, 3, 8, 9, 125]);
     }

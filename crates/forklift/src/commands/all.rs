@@ -42,7 +42,7 @@ pub(crate) struct ManyArgs {
     ///
     /// In a list file empty lines and lines that begin with # do not count, and folders are relative to the file's own. One
     /// fork that fails does not keep the others from being done. The exit status is the worst of all, in this order, worst
-    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0. A signal ends the forks that are being done and begins no other.
+    /// first: 143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 11, 0. A signal ends the forks that are being done and begins no other.
     #[arg(long, value_name = "DIR|@FILE", num_args = 1.., conflicts_with = "directory")]
     all: Vec<PathBuf>,
     /// Do it for each pair of branches that FORK.md on origin's default branch lists, in that order

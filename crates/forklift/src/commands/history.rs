@@ -78,7 +78,7 @@ async fn name_of(repo: &UserRepo, remote: &RemoteName) -> Result<String, Failure
 }
 
 /// The last two parts of an address.
-fn short_address(address: &str) -> Option<String> {
+pub(crate) fn short_address(address: &str) -> Option<String> {
     let address = address.split(['?', '#']).next()?.trim_end_matches('/');
     let address = address.strip_suffix(".git").unwrap_or(address);
     let path = address.rsplit('@').next()?;

@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 mod check;
 mod decide_agent;
+pub(crate) mod delta;
 pub(crate) mod earlier;
 pub(crate) mod fetched;
 pub(crate) mod fork_lock;

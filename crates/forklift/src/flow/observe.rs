@@ -24,7 +24,7 @@ use crate::rules::fork_file::{FORK_FILES, ForkFile, parse_fork_file};
 use crate::rules::security::fix::FixRecord;
 use crate::rules::target::Target;
 
-pub(super) const FETCH_LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
 /// Limit of a question to a remote that a person waits for.
 const LOOK_LIMIT: Duration = Duration::from_secs(30);

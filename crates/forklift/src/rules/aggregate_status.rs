@@ -4,7 +4,7 @@ use model::exit::ForkliftExit;
 
 /// Statuses, worst first. After a signal nothing else counts: forks were not begun. Problems that affect every later run come before those of one run; among the latter, those further
 /// from a pull request come first. A question of the agent is the mildest.
-pub(crate) const WORST_FIRST: [ForkliftExit; 13] = [
+pub(crate) const WORST_FIRST: [ForkliftExit; 14] = [
     ForkliftExit::Terminated,
     ForkliftExit::Interrupted,
     ForkliftExit::HungUp,
@@ -17,6 +17,7 @@ pub(crate) const WORST_FIRST: [ForkliftExit; 13] = [
     ForkliftExit::OutOfTime,
     ForkliftExit::Stuck,
     ForkliftExit::FixesMissing,
+    ForkliftExit::Superseded,
     ForkliftExit::Success,
 ];
 
@@ -46,7 +47,7 @@ mod tests {
     fn of_two_the_worse_one_is_told_in_either_order() {
         assert_eq!(
             WORST_FIRST.map(ForkliftExit::code),
-            [143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 0]
+            [143, 130, 129, 9, 2, 1, 7, 3, 6, 5, 4, 10, 11, 0]
         );
         for pair in WORST_FIRST.windows(2) {
             assert_eq!(aggregate_status([pair[0], pair[1]]), pair[0]);

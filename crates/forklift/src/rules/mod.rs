@@ -6,6 +6,7 @@ pub(crate) mod branch_pair;
 pub(crate) mod brief;
 pub(crate) mod check_text;
 pub(crate) mod conflict_row;
+pub(crate) mod delta;
 pub(crate) mod earlier;
 pub(crate) mod fork_file;
 pub(crate) mod fork_list;

@@ -5,6 +5,8 @@ mod all;
 mod branches;
 mod checks;
 mod crash;
+mod delta;
+mod delta_stack;
 mod demo;
 mod dry_run;
 mod environments;

@@ -1,10 +1,11 @@
 //! Changes between two commits: as a list for rules, and as a patch for reading.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use model::id::Sha;
 
-use super::call::{Git, GitCall, argv_with};
+use super::call::{Git, GitCall, argv, argv_with};
 use super::parse::{nul_fields, parse_mode, some_object};
 use super::{Capped, GitError, SealedRepo};
 
@@ -63,6 +64,23 @@ impl SealedRepo {
     }
 }
 
+impl SealedRepo {
+    /// Applies files of patches to a tree, one after the other, in an index of its own, and returns the tree that comes of it.
+    pub async fn apply_patches(&self, tree: &Sha, patches: &[PathBuf]) -> Result<Sha, GitError> {
+        let mut git = self.git.clone();
+        let index = self.path().join("apply.index");
+        git.set_env("GIT_INDEX_FILE", &index);
+        git.run(argv_with("read-tree", [tree.as_str()])).await?;
+        for some in patches.chunks(PATCHES_AT_ONCE) {
+            git.run(argv_with("apply --cached --whitespace=nowarn --", some)).await?;
+        }
+        git.query(argv("write-tree")).await?.parse_id()
+    }
+}
+
+/// Files of patches on one command line.
+const PATCHES_AT_ONCE: usize = 200;
+
 /// Builds the arguments. Submodules must be listed whatever `.gitmodules` says about ignoring them.
 fn argv_entries(from: &Sha, to: &Sha) -> Vec<OsString> {
     let words = "diff-tree -r -z --no-renames --no-ext-diff --no-textconv \
@@ -88,7 +106,7 @@ fn parse_entries(bytes: &[u8]) -> Result<Vec<ChangedEntry>, String> {
     Ok(entries)
 }
 
-fn parse_entry(header: &[u8], path: &[u8]) -> Option<ChangedEntry> {
+pub(super) fn parse_entry(header: &[u8], path: &[u8]) -> Option<ChangedEntry> {
     let text = std::str::from_utf8(header).ok()?.strip_prefix(':')?;
     let parts: Vec<&str> = text.split(' ').collect();
     let &[old_mode, new_mode, old, new, status] = parts.as_slice() else { return None };

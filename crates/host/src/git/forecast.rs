@@ -124,7 +124,7 @@ fn parse_numbers(bytes: &[u8]) -> Option<Vec<FileNumbers>> {
 }
 
 /// Parses entries of the form `:old-mode new-mode old new Rnnn`, NUL, the old path, NUL, the new path, NUL.
-fn parse_renames(bytes: &[u8]) -> Option<Vec<Rename>> {
+pub(super) fn parse_renames(bytes: &[u8]) -> Option<Vec<Rename>> {
     let fields = nul_fields(bytes)?;
     let (entries, rest) = fields.as_chunks::<3>();
     rest.is_empty().then_some(())?;

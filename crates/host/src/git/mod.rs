@@ -44,6 +44,7 @@ mod tree;
 mod user;
 mod user_git;
 mod version;
+mod walk;
 mod workspace;
 mod worktree_repo;
 
@@ -84,6 +85,7 @@ pub use tree::{NewEntry, TreeEdit};
 pub use user::UserRepo;
 pub use user_git::UserEnv;
 pub use version::{GitVersion, MINIMUM, check_version, version};
+pub use walk::{CombinedEntry, ComparedCommit, HistoryCommit};
 pub use workspace::WorkspaceRepo;
 pub use worktree_repo::{DirtyPath, RemoteBranch, WorktreeEntry, WorktreeRepo};
 

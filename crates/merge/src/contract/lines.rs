@@ -25,7 +25,8 @@ impl LineId {
         has_words(line).then(|| Self::any(line))
     }
 
-    fn any(line: &[u8]) -> Self {
+    /// Id of any line; blanks at its end do not count if the caller cuts them off.
+    pub(crate) fn any(line: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         line.hash(&mut hasher);
         Self(hasher.finish())

@@ -20,6 +20,7 @@ use crate::path::TreePath;
 pub use judge::judge_contract;
 pub(crate) use judge::plural;
 pub use lines::{LineFacts, LineId, Versions, count_lines};
+pub(crate) use observe::patches_of;
 pub use observe::{ContractBounds, ContractEnds, observe_contract};
 pub use render::{ContractFormat, render_contract};
 

@@ -338,7 +338,7 @@ async fn paths_of(
     Ok(listed.into_iter().map(|commit| (commit.sha, commit.paths)).collect())
 }
 
-async fn patches_of(
+pub(crate) async fn patches_of(
     repo: &SealedRepo,
     commits: &[Sha],
     cap: usize,

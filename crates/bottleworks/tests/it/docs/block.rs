@@ -35,6 +35,7 @@ pages! {
     blocks_on_gitea_run: "docs/how-to/gitea.md";
     blocks_on_a_local_model_run: "docs/how-to/local-model.md";
     blocks_on_a_proxy_run: "docs/how-to/proxy.md";
+    blocks_on_the_inventory_run: "docs/how-to/delta.md";
     blocks_on_trains_run: "docs/how-to/train.md";
     blocks_of_the_tutorial_of_forklift_run: "docs/tutorial/forklift.md";
     blocks_of_the_tutorial_of_wf_run: "docs/tutorial/wf.md";

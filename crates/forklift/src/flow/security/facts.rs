@@ -7,6 +7,7 @@ use host::git::{CommitParts, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
 use merge::likeness::Likeness;
 use merge::pick::{PickAttempt, try_pick};
+use merge::provenance::read_provenance;
 use model::id::Sha;
 use shell::Ui;
 
@@ -16,7 +17,7 @@ use crate::exit::{Failure, OrExit};
 use crate::flow::integrate::host_identity;
 use crate::rules::security::code_path::is_code;
 use crate::rules::security::finding::FixCommit;
-use crate::rules::security::message::{FORK_PATTERNS, REVERT_PATTERNS, read_provenance};
+use crate::rules::security::message::{FORK_PATTERNS, REVERT_PATTERNS};
 use crate::rules::security::presence::{Applies, FixFacts, Presence, judge_commit};
 
 /// Commits of the fork whose changes are compared.

@@ -125,7 +125,7 @@ fn sources(
 }
 
 /// Tips of the branches that upstream has, the target first.
-async fn upstream_tips(seen: &Observation) -> Result<Vec<Sha>, Failure> {
+pub(crate) async fn upstream_tips(seen: &Observation) -> Result<Vec<Sha>, Failure> {
     let branches = seen.upstream_branches().await?;
     let mut tips = vec![seen.pins.upstream.clone()];
     for (_, tip) in branches.into_iter().take(MOST_BRANCHES) {

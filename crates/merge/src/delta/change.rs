@@ -1,0 +1,279 @@
+//! Named changes: the lines and files of a delta, grouped by what people said about them. Pure.
+//!
+//! The first of these that applies names the change of a line: a change that the fork declares, by the line's commit or by its
+//! path; the trailer `Fork-Change` of its commit; its commit, or the branch that the commit was merged with; the folder of its
+//! file, where no commit is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::history::OwnHistory;
+use super::topic::{Topics, trailer};
+use super::{Delta, DeltaFile, FileContent, LineCount, Origin};
+use crate::pattern::PathPatterns;
+
+/// Trailer of a commit that names its change.
+pub const TRAILER: &str = "Fork-Change";
+
+/// A change that the fork declares.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredChange {
+    pub name: String,
+    pub intent: Option<String>,
+    pub paths: PathPatterns,
+    /// Beginnings of ids of commits; of a merge all that it brought in.
+    pub commits: Vec<String>,
+    pub upstream: Option<UpstreamState>,
+    pub retire_when: Option<String>,
+}
+
+/// What became of a change at upstream, as the fork says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UpstreamState {
+    NotSent,
+    /// Proposed at this address.
+    Open(String),
+    /// Merged in this version.
+    Merged(String),
+    /// Rejected at this address.
+    Rejected(String),
+}
+
+/// What names a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ground {
+    /// The fork declares it.
+    Declared,
+    /// A trailer.
+    Trailer,
+    /// A commit, or a branch of them.
+    Commit,
+    /// A folder: no commit of the fork is known for its lines.
+    Path,
+}
+
+impl Ground {
+    pub const ALL: [Self; 4] = [Self::Declared, Self::Trailer, Self::Commit, Self::Path];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Declared => "declared",
+            Self::Trailer => "trailer",
+            Self::Commit => "commit",
+            Self::Path => "path",
+        }
+    }
+}
+
+/// A change with what the fork's tree has of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedChange {
+    pub name: String,
+    pub ground: Ground,
+    pub intent: Option<String>,
+    pub upstream: Option<UpstreamState>,
+    pub retire_when: Option<String>,
+    /// Its commits that lines of the tree come from, by their places.
+    pub commits: BTreeSet<usize>,
+    /// Its files, by their numbers in the delta, with their lines.
+    pub files: BTreeMap<usize, LineCount>,
+    pub lines: LineCount,
+}
+
+/// The changes of a delta, and which of them each line belongs to.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The largest first; declared ones come before the others, in their order, also without lines.
+    pub changes: Vec<NamedChange>,
+    of: BTreeMap<(usize, Origin), usize>,
+}
+
+impl Assignment {
+    /// The change of a file's lines of an origin, by its number.
+    pub fn change_of(&self, file: usize, origin: Origin) -> Option<usize> {
+        self.of.get(&(file, origin)).copied()
+    }
+
+    /// Number of lines that are named on each ground.
+    pub fn lines_by_ground(&self) -> BTreeMap<Ground, usize> {
+        let mut counts = BTreeMap::new();
+        for change in &self.changes {
+            *counts.entry(change.ground).or_default() += change.lines.total();
+        }
+        counts
+    }
+}
+
+/// Groups a delta into changes.
+pub fn assign(delta: &Delta, declared: &[DeclaredChange]) -> Assignment {
+    let mut open = OpenAssignment::new(&delta.history, declared);
+    for (number, file) in delta.files.iter().enumerate() {
+        let counts = file.origins();
+        for (origin, count) in &counts {
+            let change = open.change_of(number, file, *origin);
+            open.count(change, number, *origin, *count);
+        }
+        // A file without lines belongs to the commit that touched it, and so do the other parts of any file.
+        let change = open.change_of(number, file, file.whole);
+        if counts.is_empty() {
+            open.count(change, number, file.whole, LineCount::default());
+        }
+    }
+    open.finish(declared.len())
+}
+
+struct OpenAssignment<'a> {
+    history: &'a OwnHistory,
+    declared: &'a [DeclaredChange],
+    /// Declared changes by the commits that they name.
+    by_commit: BTreeMap<usize, usize>,
+    topics: Topics,
+    changes: Vec<NamedChange>,
+    numbers: BTreeMap<String, usize>,
+    of: BTreeMap<(usize, Origin), usize>,
+}
+
+impl<'a> OpenAssignment<'a> {
+    fn new(history: &'a OwnHistory, declared: &'a [DeclaredChange]) -> Self {
+        let topics = Topics::find(history);
+        let mut by_commit = BTreeMap::new();
+        for (number, change) in declared.iter().enumerate() {
+            for place in change.commits.iter().filter_map(|id| history.find(id)) {
+                for place in topics.brought_by(history, place) {
+                    by_commit.entry(place).or_insert(number);
+                }
+            }
+        }
+        let changes: Vec<NamedChange> = declared.iter().map(open_declared).collect();
+        let numbers = changes.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
+        let of = BTreeMap::new();
+        Self { history, declared, by_commit, topics, changes, numbers, of }
+    }
+
+    fn change_of(&mut self, number: usize, file: &DeltaFile, origin: Origin) -> usize {
+        if let Some(&known) = self.of.get(&(number, origin)) {
+            return known;
+        }
+        let change = self.find(file, origin);
+        self.of.insert((number, origin), change);
+        change
+    }
+
+    fn find(&mut self, file: &DeltaFile, origin: Origin) -> usize {
+        let commit = match origin {
+            Origin::Commit(place) | Origin::Merge(place) => Some(place),
+            Origin::Upstream | Origin::Unknown => None,
+        };
+        if let Some(&declared) = commit.and_then(|place| self.by_commit.get(&place)) {
+            return declared;
+        }
+        let names = [Some(&file.path), file.was.as_ref()];
+        let is_at = |change: &DeclaredChange| {
+            names.into_iter().flatten().any(|path| change.paths.matches(path.as_bytes()))
+        };
+        if let Some(declared) = self.declared.iter().position(is_at) {
+            return declared;
+        }
+        let trailer = commit.and_then(|place| trailer(&self.history.commits[place].message));
+        if let Some(name) = trailer {
+            return self.named(name, Ground::Trailer);
+        }
+        match origin {
+            Origin::Commit(place) => {
+                let name = self.topics.name_of(self.history, place);
+                self.named(name, Ground::Commit)
+            }
+            Origin::Merge(_) | Origin::Upstream | Origin::Unknown => {
+                self.named(folder_name(file.path.as_bytes()), Ground::Path)
+            }
+        }
+    }
+
+    /// The change of this name; changes of one name are one.
+    fn named(&mut self, name: String, ground: Ground) -> usize {
+        if let Some(&known) = self.numbers.get(&name) {
+            return known;
+        }
+        let number = self.changes.len();
+        self.numbers.insert(name.clone(), number);
+        self.changes.push(NamedChange {
+            name,
+            ground,
+            intent: None,
+            upstream: None,
+            retire_when: None,
+            commits: BTreeSet::new(),
+            files: BTreeMap::new(),
+            lines: LineCount::default(),
+        });
+        number
+    }
+
+    fn count(&mut self, change: usize, file: usize, origin: Origin, count: LineCount) {
+        let change = &mut self.changes[change];
+        *change.files.entry(file).or_default() += count;
+        change.lines += count;
+        if let Origin::Commit(place) | Origin::Merge(place) = origin {
+            change.commits.insert(place);
+        }
+    }
+
+    /// Sorts the changes, and leaves out those that nothing is left of.
+    fn finish(self, declared: usize) -> Assignment {
+        let mut order: Vec<usize> = (0..self.changes.len())
+            .filter(|&number| number < declared || !self.changes[number].files.is_empty())
+            .collect();
+        order.sort_by_key(|&number| {
+            let change = &self.changes[number];
+            match number < declared {
+                true => (0, number, 0),
+                false => (1, usize::MAX - change.lines.total(), number),
+            }
+        });
+        let places: BTreeMap<usize, usize> =
+            order.iter().enumerate().map(|(place, &number)| (number, place)).collect();
+        let mut changes: Vec<Option<NamedChange>> = self.changes.into_iter().map(Some).collect();
+        let changes = order.iter().filter_map(|&number| changes[number].take()).collect();
+        let of = self.of.into_iter();
+        let of = of.filter_map(|(key, number)| Some((key, *places.get(&number)?))).collect();
+        Assignment { changes, of }
+    }
+}
+
+fn open_declared(change: &DeclaredChange) -> NamedChange {
+    NamedChange {
+        name: change.name.clone(),
+        ground: Ground::Declared,
+        intent: change.intent.clone(),
+        upstream: change.upstream.clone(),
+        retire_when: change.retire_when.clone(),
+        commits: BTreeSet::new(),
+        files: BTreeMap::new(),
+        lines: LineCount::default(),
+    }
+}
+
+/// Name of what is left in a folder at the top of the tree.
+fn folder_name(path: &[u8]) -> String {
+    match path.iter().position(|&byte| byte == b'/') {
+        Some(end) => format!("left in {}/", String::from_utf8_lossy(&path[..end])),
+        None => "left at the top".to_owned(),
+    }
+}
+
+impl Delta {
+    /// Number of lines in which the fork differs.
+    pub fn lines(&self) -> LineCount {
+        let mut all = LineCount::default();
+        self.files.iter().for_each(|file| all += file.lines());
+        all
+    }
+
+    /// Number of files whose lines could not be read.
+    pub fn unread(&self) -> usize {
+        self.files.iter().filter(|file| file.content == FileContent::Unread).count()
+    }
+}
