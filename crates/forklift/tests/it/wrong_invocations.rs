@@ -239,7 +239,7 @@ fn places_that_are_no_fork() {
     error: could not read the list /no/such/list: No such file or directory (os error 2)
     [2]
     $ forklift --main-branch trunk
-    error: the remote 'origin' has no branch 'trunk'; name another with --main-branch
+    error: the remote 'origin' has no branch 'trunk' (it has main); name another with --main-branch
     [2]
     $ forklift --target v99
     error: upstream has no tag, branch or commit 'v99'; see: git ls-remote upstream
@@ -287,7 +287,7 @@ fn a_fork_file_with_a_wrong_key_names_its_line() {
     person.fork.fork_commit("rules");
     insta::assert_snapshot!(refused(&person, &["-q"]), @"
     $ forklift -q
-    error: FORK.md on the fork's main branch: line 3: unknown field `chek-timeout`, expected one of setup, setup-timeout, check, check-timeout, compare-tests, target, strategy, protect, allow-paths, trust, resolve, regenerate-timeout, security
+    error: FORK.md on the fork's main branch: line 3: unknown field `chek-timeout`, expected one of setup, setup-timeout, check, check-timeout, compare-tests, target, strategy, protect, allow-paths, trust, resolve, regenerate-timeout, security, branches
     [2]
     ");
     person.fork.checkout.write("FORK.md", "---\ncheck: make test\n");
