@@ -188,7 +188,7 @@ fn on_a_small_disk(person: &Person, size: &str, script: &str) -> Option<Output> 
 #[test]
 fn a_disk_that_is_full_before_the_agent_starts_is_one_clear_line() {
     let Some(person) = Person::new() else { return };
-    let Some(output) = on_a_small_disk(&person, "64k", MERGE) else { return };
+    let Some(output) = on_a_small_disk(&person, "28k", MERGE) else { return };
     assert_eq!(output.status, Some(1), "{}", output.snapshot());
     let line = error_line(&output);
     assert!(line.contains("No space left") && line.contains("/small/"), "{line}");

@@ -239,7 +239,7 @@ fn places_that_are_no_fork() {
     error: could not read the list /no/such/list: No such file or directory (os error 2)
     [2]
     $ forklift --main-branch trunk
-    error: the remote 'origin' has no branch 'trunk'; name another with --main-branch
+    error: the remote 'origin' has no branch 'trunk' (it has main); name another with --main-branch
     [2]
     $ forklift --target v99
     error: upstream has no tag, branch or commit 'v99'; see: git ls-remote upstream
