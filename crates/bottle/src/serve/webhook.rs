@@ -11,7 +11,7 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use forge::{DeliveryTarget, ForgeKind, Thread};
-use orchestrator_db::{About, Delivery, DeliveryInsert, IssueKey};
+use orchestrator_db::{About, Delivery, DeliveryInsert, ForgeState, IssueKey};
 use web_base::header::header_text;
 
 use super::Service;
@@ -126,13 +126,25 @@ fn find_issue(service: &Service, repo: &IssueKey, sha: &str, branch: Option<&str
         (is_here && (is_tip || is_branch)).then_some(env.issue)
     };
     if let Some(slug) = branch.and_then(|branch| branch.strip_prefix("bot-bottle/")) {
-        return issue_of(slug);
+        return issue_of(slug).or_else(|| issue_elsewhere(service, repo, slug));
     }
     let states = service.store.forge_states().ok()?;
     let published = states.into_iter().filter(|state| state.pr_number.is_some());
     published
         .filter(|state| state.status != BottleState::Destroyed)
         .find_map(|state| issue_of(&state.slug))
+}
+
+/// Issue of a bottle that another host has: its record is not on this disk.
+fn issue_elsewhere(service: &Service, repo: &IssueKey, slug: &str) -> Option<u64> {
+    let is_it = |known: &ForgeState| {
+        known.slug == slug
+            && known.key.owner.eq_ignore_ascii_case(&repo.owner)
+            && known.key.repo.eq_ignore_ascii_case(&repo.repo)
+            && known.host.as_ref().is_some_and(|host| *host != service.host)
+    };
+    let states = service.store.forge_states().ok()?;
+    states.iter().find(|known| is_it(known)).map(|known| known.key.issue_number)
 }
 
 fn refuse(status: StatusCode, message: &str) -> Response {

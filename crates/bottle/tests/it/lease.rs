@@ -5,17 +5,22 @@ use testkit::wait::wait_for;
 
 use crate::chaos::{GATE, SELDOM, open_gate};
 use crate::serving::Serving;
-use crate::support::{COMMIT, DONE, Scene};
+use crate::support::{COMMIT, DONE, SLUG, Scene};
 
 /// A lease that ends soon.
 const SHORT: &str = "lease_secs = 3\n";
 
+/// A step by which the agent shows that it runs.
+const BEGUN: &str = "[[step]]\nrun = \"touch /harness-state/begun\"\n";
+
 /// An orchestrator whose agent waits at a gate.
 fn serve_at_gate() -> Option<Serving> {
     let scene = Scene::new()?;
-    scene.person.script(&format!("{GATE}{COMMIT}{DONE}"));
+    scene.person.script(&format!("{BEGUN}{GATE}{COMMIT}{DONE}"));
     let serving = Serving::start(scene, &format!("{SELDOM}{SHORT}"));
     assert_eq!(serving.label(), Some(202));
+    let begun = serving.scene.person.bottle(SLUG).join("harness-state/begun");
+    wait_for("the agent", || begun.exists().then_some(()));
     serving.wait("running");
     Some(serving)
 }
@@ -28,7 +33,7 @@ fn log(serving: &Serving) -> String {
 #[test]
 fn who_lost_its_lease_stops_its_box_and_publishes_nothing_and_the_issue_goes_on() {
     let Some(serving) = serve_at_gate() else { return };
-    let first = serving.scene.person.last_run(crate::support::SLUG);
+    let first = serving.scene.person.last_run(SLUG);
     let taken = "UPDATE work SET fence = fence + 1, claim_id = 1, holder = 'another/1', \
                  lease_until = CAST(strftime('%s', 'now') AS INTEGER) + 12";
     serving.database().execute_batch(taken).expect("taken over by another host");

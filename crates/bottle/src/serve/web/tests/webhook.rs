@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
-use orchestrator_db::About;
+use orchestrator_db::{About, BottleState, ForgeState, IssueKey, Writer};
 use testkit::fake_forge::hooks::{SECRET, samples};
 use tower::ServiceExt;
 
@@ -177,6 +177,37 @@ async fn deliveries_of_gitlab() {
     gitlab Note Hook: acme/tools/cli issue 5
     gitlab Note Hook: acme/tools/cli pull request 6
     "#);
+}
+
+/// The record that names the issue is on the disk of the host that has the bottle.
+#[tokio::test]
+async fn checks_of_a_bottle_on_another_host_are_stored_for_it() {
+    let stage = stage();
+    let row = ForgeState {
+        key: IssueKey { owner: "acme/tools".to_owned(), repo: "cli".to_owned(), issue_number: 7 },
+        slug: "worker-issue-7".to_owned(),
+        agent_name: "worker".to_owned(),
+        bottle_names: Vec::new(),
+        backend_name: "bwrap".to_owned(),
+        host: Some("there".to_owned()),
+        agent_git_user: String::new(),
+        pr_number: Some(8),
+        status: BottleState::Frozen,
+        last_checkin_at: host::clock::now(),
+    };
+    let writer = Writer { host: "there", claim: None };
+    stage.service.store.add_forge_state(&row, writer).expect("stored");
+    let headers = [("x-gitlab-token", SECRET), ("x-gitlab-event", "Pipeline Hook")];
+    for (branch, answer) in [
+        ("bot-bottle/worker-issue-7", "202 stored"),
+        ("bot-bottle/worker-issue-9", "202 nothing to do"),
+    ] {
+        let body = format!(
+            r#"{{"object_kind":"pipeline","object_attributes":{{"sha":"abc","ref":"{branch}"}},"project":{{"path_with_namespace":"acme/tools/cli"}}}}"#
+        );
+        assert_eq!(post(&stage, "gitlab", &headers, body.as_bytes()).await, answer, "{branch}");
+    }
+    assert_eq!(stored(&stage), "gitlab Pipeline Hook: acme/tools/cli issue 7");
 }
 
 #[tokio::test]
