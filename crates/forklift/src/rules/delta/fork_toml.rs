@@ -69,7 +69,7 @@ struct UpstreamTable {
 pub(crate) fn parse_fork_toml(text: &str) -> Result<Vec<DeclaredChange>, ForkTomlFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: FileText = toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| text[..span.start].lines().count().max(1));
+        let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
         let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
         ForkTomlFault::Shape(format!("{place}{}", error.message().replace('\n', ", ")))
     })?;
