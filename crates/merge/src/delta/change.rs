@@ -28,7 +28,7 @@ pub struct DeclaredChange {
     pub retire_when: Option<String>,
 }
 
-/// What became of a change at upstream, as the fork says.
+/// State of a change at upstream, as the fork says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpstreamState {
@@ -41,7 +41,7 @@ pub enum UpstreamState {
     Rejected(String),
 }
 
-/// What names a change.
+/// Source of the name of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ground {

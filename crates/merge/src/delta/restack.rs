@@ -10,7 +10,7 @@ use crate::path::TreePath;
 use crate::pick::{PickAttempt, stand_in_for, try_pick};
 use crate::resolver::{MergeHeads, ResolveOptions, resolve_conflicts};
 
-/// What became of a change on another commit.
+/// State of a change on another commit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum RestackVerdict {

@@ -103,7 +103,7 @@ fn files_by_change(delta: &Delta, assignment: &Assignment) -> BTreeMap<usize, BT
     by_change
 }
 
-/// What versions between upstream's and the fork's are made of.
+/// Parts that versions between upstream's and the fork's are made of.
 struct Splitter<'a> {
     delta: &'a Delta,
     assignment: &'a Assignment,

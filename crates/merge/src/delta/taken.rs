@@ -1,6 +1,6 @@
 //! Changes of the fork that upstream has taken: evidence in both histories, and in the lines of upstream's files.
 //!
-//! What git and people record is evidence: the same patch, the same `Change-Id`, a message that names the commit, the same
+//! Records of git and of people are evidence: the same patch, the same `Change-Id`, a message that names the commit, the same
 //! author at the same second. Lines alone are a likeness, whatever their share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

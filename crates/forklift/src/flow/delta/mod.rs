@@ -60,6 +60,7 @@ impl ForkDelta {
             target: look.target.as_ref(),
             forge: None,
             cache: &places.cache,
+            checkout: None,
         };
         let seen = observe(ui, repo, options).await?;
         let declared = read_declared(&seen.repo, &seen.pins.base).await?;

@@ -20,7 +20,7 @@ use crate::flow::resolver::{learn_kept, learned_file};
 use crate::rules::delta::series::{PatchHeader, SERIES, commit_message, patch_name, render_header};
 use crate::rules::words::counted;
 
-/// What an export wrote.
+/// Result of an export.
 pub(crate) struct ExportedSeries {
     /// The files of patches, in order, with the numbers of their changes.
     pub(crate) patches: Vec<(String, usize)>,

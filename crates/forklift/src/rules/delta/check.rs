@@ -1,4 +1,4 @@
-//! What a check of the inventory proposes: the changes that upstream has taken, how to drop them, and what would remain. Pure.
+//! Proposals of a check of the inventory: the changes that upstream has taken, how to drop them, and what would remain. Pure.
 
 use merge::delta::LineCount;
 use merge::delta::change::{Ground, UpstreamState};

@@ -78,7 +78,7 @@ pub(crate) struct ChangeRow {
     pub(crate) newest_days: Option<i64>,
     /// Past merges that conflicted in a file in which the change has something.
     pub(crate) conflicts: usize,
-    /// What `check` found.
+    /// Findings of `check`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) judged: Option<JudgedChange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -51,7 +51,7 @@ pub(crate) fn age(days: i64) -> String {
     }
 }
 
-/// How many lines are named by what, and how many are left.
+/// Counts of lines by what names them, and of those that are left.
 pub(crate) fn assigned_words(report: &DeltaReport) -> String {
     let named =
         [Ground::Declared, Ground::Trailer, Ground::Commit].into_iter().filter_map(|ground| {
