@@ -62,10 +62,11 @@ struct Figures {
 }
 
 impl Figures {
-    /// Share of the lines that a commit of the fork is known for, in percent.
+    /// Share of the fork's own lines that a commit of the fork is known for, in percent. Lines of upstream are not its own.
     #[expect(clippy::cast_precision_loss, reason = "numbers of lines are small")]
     fn assigned(&self) -> f64 {
-        100.0 * self.by_origin[0] as f64 / self.lines.max(1) as f64
+        let own = self.lines - self.by_origin[2];
+        100.0 * self.by_origin[0] as f64 / own.max(1) as f64
     }
 }
 

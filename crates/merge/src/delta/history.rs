@@ -44,6 +44,12 @@ pub(super) struct Version {
     pub(super) id: Sha,
 }
 
+/// The new and the old name of a file.
+type Names<'a> = (&'a [u8], &'a [u8]);
+
+/// A merge and one of its parents, by their places, and a path in the merge.
+type MergedPath = (usize, usize, Vec<u8>);
+
 #[derive(Debug, Default)]
 struct PathNumbers {
     names: Vec<Vec<u8>>,
@@ -258,7 +264,7 @@ impl OwnHistory {
             .flat_map(|&(place, parent)| self.questions(&[place], Some(parent)))
             .collect();
         let renames = repo.renames_of(&questions).await?;
-        let mut from: HashMap<(usize, usize, Vec<u8>), Vec<u8>> = HashMap::new();
+        let mut from: HashMap<MergedPath, Vec<u8>> = HashMap::new();
         for ((place, parent), renames) in asked.into_iter().zip(renames) {
             from.extend(renames.into_iter().map(|it| ((place, parent, it.to), it.from)));
         }
@@ -285,9 +291,9 @@ impl OwnHistory {
     async fn renamed_objects(
         &self,
         repo: &SealedRepo,
-        from: &HashMap<(usize, usize, Vec<u8>), Vec<u8>>,
-    ) -> Result<HashMap<(usize, usize, Vec<u8>), Sha>, GitError> {
-        let mut by_parent: BTreeMap<(usize, usize), Vec<(&[u8], &[u8])>> = BTreeMap::new();
+        from: &HashMap<MergedPath, Vec<u8>>,
+    ) -> Result<HashMap<MergedPath, Sha>, GitError> {
+        let mut by_parent: BTreeMap<(usize, usize), Vec<Names<'_>>> = BTreeMap::new();
         #[expect(clippy::iter_over_hash_type, reason = "they are sorted by their parents")]
         for ((place, parent, to), old) in from {
             by_parent.entry((*place, *parent)).or_default().push((to, old));

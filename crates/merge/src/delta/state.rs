@@ -226,7 +226,7 @@ async fn compare_files(
         .iter()
         .flat_map(|(_, file)| [Some(&file.path), file.was.as_ref()])
         .flatten()
-        .map(|path| path.as_bytes())
+        .map(crate::path::TreePath::as_bytes)
         .collect();
     let there = repo.entries_at(target, &asked).await?;
     let of = |file: &DeltaFile| {
