@@ -16,7 +16,7 @@ use crate::rules::lease::{LEASE_LOST, deadline};
 pub(crate) struct Lease {
     store: Arc<dyn Store>,
     key: IssueKey,
-    holder: Holder,
+    holder: LeaseHolder,
     /// Ends what the worker does.
     cancel: Cancel,
     state: Mutex<LeaseState>,
@@ -24,7 +24,7 @@ pub(crate) struct Lease {
 
 /// The process that holds leases.
 #[derive(Debug, Clone)]
-pub(crate) struct Holder {
+pub(crate) struct LeaseHolder {
     pub(crate) host: String,
     /// As the store has it: `host/process`.
     pub(crate) name: String,
@@ -43,7 +43,7 @@ impl Lease {
     /// The lease of a claimed item. `asked_at` is a time on the boot-time clock before the claim.
     pub(crate) fn of_claim(
         store: Arc<dyn Store>,
-        holder: Holder,
+        holder: LeaseHolder,
         work: &WorkItem,
         length: Duration,
         asked_at: Duration,
@@ -175,7 +175,7 @@ mod tests {
 
     fn awake(scene: &Scene) -> (Lease, Cancel) {
         let cancel = Cancel::new();
-        let holder = Holder { host: "a".to_owned(), name: "a/1".to_owned() };
+        let holder = LeaseHolder { host: "a".to_owned(), name: "a/1".to_owned() };
         let (store, asked_at) = (Arc::clone(&scene.store), host::clock::boottime());
         let lease = Lease::of_claim(store, holder, &scene.work, LENGTH, asked_at, cancel.clone());
         (lease, cancel)

@@ -34,14 +34,14 @@ pub(crate) struct DeltaArgs {
     #[command(subcommand)]
     command: Option<DeltaCommand>,
     #[command(flatten)]
-    list: ListArgs,
+    list: DeltaListArgs,
     /// Write a page to look at in a browser, with a plot of the delta's size over the past merges of upstream
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-struct ListArgs {
+struct DeltaListArgs {
     #[command(flatten)]
     look: LookArgs,
     /// Changes that are listed at most; all are counted, and --json has all
@@ -51,7 +51,7 @@ struct ListArgs {
 
 #[derive(Debug, Subcommand)]
 enum DeltaCommand {
-    Check(CheckArgs),
+    Check(DeltaCheckArgs),
     Export(ExportArgs),
     Rebase(RebaseArgs),
 }
@@ -65,9 +65,9 @@ enum DeltaCommand {
 ///
 /// The status is 3 if a declared change is gone, else 11 if one is superseded, else 0. Changes nothing.
 #[derive(Debug, Args)]
-struct CheckArgs {
+struct DeltaCheckArgs {
     #[command(flatten)]
-    list: ListArgs,
+    list: DeltaListArgs,
     /// List changes that are whole as well
     #[arg(long)]
     all: bool,
@@ -160,7 +160,7 @@ fn more(ui: &Ui, count: usize) {
     }
 }
 
-fn cmd_check(ui: &Ui, args: &CheckArgs, directory: Option<&Path>) -> Outcome {
+fn cmd_check(ui: &Ui, args: &DeltaCheckArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
         let fork = ForkDelta::observe(ui, &args.list.look, directory, &places).await?;
@@ -179,7 +179,7 @@ fn cmd_check(ui: &Ui, args: &CheckArgs, directory: Option<&Path>) -> Outcome {
     })
 }
 
-fn show_states(ui: &Ui, report: &DeltaReport, args: &CheckArgs) {
+fn show_states(ui: &Ui, report: &DeltaReport, args: &DeltaCheckArgs) {
     let count = |state| report.changes.iter().filter(|it| it.state() == Some(state)).count();
     let counts = ChangeState::ALL.map(|state| format!("{} {}", count(state), state.as_str()));
     ui.result("changes", &counts.join(", "));

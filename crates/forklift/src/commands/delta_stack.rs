@@ -65,7 +65,7 @@ pub(crate) fn cmd_export(ui: &Ui, args: &ExportArgs, directory: Option<&Path>) -
             }),
         );
         ui.result("folder", &args.folder.display().to_string());
-        ui.result("patches", &counted(made.patches.len(), "patch").replace("patchs", "patches"));
+        ui.result("patches", &made.patches.len().to_string());
         let is_exact = made.submodules.is_empty();
         let words =
             if is_exact { "the fork's tree" } else { "the fork's tree without its submodules" };

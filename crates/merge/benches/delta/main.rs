@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use host::git::{ObjectFormat, SealedRepo};
 use merge::delta::change::{Ground, assign};
-use merge::delta::{Delta, DeltaEnds, Origin, observe_delta};
+use merge::delta::{Delta, DeltaEnds, LineOrigin, observe_delta};
 use model::id::Sha;
 use serde::Deserialize;
 use testkit::repo::Repo;
@@ -248,12 +248,12 @@ fn ends_of(row: &ForkRow, clones: &Clones) -> DeltaEnds {
 
 fn figures_of(name: &str, delta: &Delta, seconds: f64) -> Figures {
     let mut by_origin = [0; 4];
-    for (origin, count) in delta.files.iter().flat_map(|file| file.origins()) {
+    for (origin, count) in delta.files.iter().flat_map(merge::delta::DeltaFile::origins) {
         let at = match origin {
-            Origin::Commit(_) => 0,
-            Origin::Merge(_) => 1,
-            Origin::Upstream => 2,
-            Origin::Unknown => 3,
+            LineOrigin::Commit(_) => 0,
+            LineOrigin::Merge(_) => 1,
+            LineOrigin::Upstream => 2,
+            LineOrigin::Unknown => 3,
         };
         by_origin[at] += count.total();
     }

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::git::{GitError, LineageRange, PastMerge, SealedRepo};
 use merge::contract::LineId;
-use merge::delta::change::{Assignment, Ground, assign};
+use merge::delta::change::{Ground, LineAssignment, assign};
 use merge::delta::state::{ChangeState, judge_change, observe_states};
-use merge::delta::{Delta, DeltaEnds, Origin, observe_delta};
+use merge::delta::{Delta, DeltaEnds, LineOrigin, observe_delta};
 use model::id::Sha;
 
 /// Added lines with words below which a change is not counted: nobody could tell.
@@ -141,7 +141,7 @@ type PathLine = (Vec<u8>, LineId);
 async fn written_lines(
     repo: &SealedRepo,
     delta: &Delta,
-    assignment: &Assignment,
+    assignment: &LineAssignment,
 ) -> Result<BTreeMap<usize, BTreeSet<PathLine>>, GitError> {
     let mut found: BTreeMap<usize, BTreeSet<PathLine>> = BTreeMap::new();
     for (number, path, origin, line) in added_lines(repo, delta).await? {
@@ -162,7 +162,7 @@ async fn own_lines(repo: &SealedRepo, delta: &Delta) -> Result<BTreeSet<PathLine
 async fn added_lines(
     repo: &SealedRepo,
     delta: &Delta,
-) -> Result<Vec<(usize, Vec<u8>, Origin, LineId)>, GitError> {
+) -> Result<Vec<(usize, Vec<u8>, LineOrigin, LineId)>, GitError> {
     let ids = delta.files.iter().filter_map(|file| Some(file.new.as_ref()?.id.clone())).collect();
     let texts: BTreeMap<Sha, Vec<u8>> =
         repo.read_small_blobs(ids, 4 << 20).await?.into_iter().collect();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::history::OwnHistory;
 use super::topic::{Topics, trailer};
-use super::{Delta, DeltaFile, FileContent, LineCount, Origin};
+use super::{Delta, DeltaFile, FileContent, LineCount, LineOrigin};
 use crate::pattern::PathPatterns;
 
 /// Trailer of a commit that names its change.
@@ -85,15 +85,15 @@ pub struct NamedChange {
 
 /// The changes of a delta, and which of them each line belongs to.
 #[derive(Debug)]
-pub struct Assignment {
+pub struct LineAssignment {
     /// The largest first; declared ones come before the others, in their order, also without lines.
     pub changes: Vec<NamedChange>,
-    of: BTreeMap<(usize, Origin), usize>,
+    of: BTreeMap<(usize, LineOrigin), usize>,
 }
 
-impl Assignment {
+impl LineAssignment {
     /// The change of a file's lines of an origin, by its number.
-    pub fn change_of(&self, file: usize, origin: Origin) -> Option<usize> {
+    pub fn change_of(&self, file: usize, origin: LineOrigin) -> Option<usize> {
         self.of.get(&(file, origin)).copied()
     }
 
@@ -108,7 +108,7 @@ impl Assignment {
 }
 
 /// Groups a delta into changes.
-pub fn assign(delta: &Delta, declared: &[DeclaredChange]) -> Assignment {
+pub fn assign(delta: &Delta, declared: &[DeclaredChange]) -> LineAssignment {
     let mut open = OpenAssignment::new(&delta.history, declared);
     for (number, file) in delta.files.iter().enumerate() {
         let counts = file.origins();
@@ -133,7 +133,7 @@ struct OpenAssignment<'a> {
     topics: Topics,
     changes: Vec<NamedChange>,
     numbers: BTreeMap<String, usize>,
-    of: BTreeMap<(usize, Origin), usize>,
+    of: BTreeMap<(usize, LineOrigin), usize>,
 }
 
 impl<'a> OpenAssignment<'a> {
@@ -153,7 +153,7 @@ impl<'a> OpenAssignment<'a> {
         Self { history, declared, by_commit, topics, changes, numbers, of }
     }
 
-    fn change_of(&mut self, number: usize, file: &DeltaFile, origin: Origin) -> usize {
+    fn change_of(&mut self, number: usize, file: &DeltaFile, origin: LineOrigin) -> usize {
         if let Some(&known) = self.of.get(&(number, origin)) {
             return known;
         }
@@ -162,10 +162,10 @@ impl<'a> OpenAssignment<'a> {
         change
     }
 
-    fn find(&mut self, file: &DeltaFile, origin: Origin) -> usize {
+    fn find(&mut self, file: &DeltaFile, origin: LineOrigin) -> usize {
         let commit = match origin {
-            Origin::Commit(place) | Origin::Merge(place) => Some(place),
-            Origin::Upstream | Origin::Unknown => None,
+            LineOrigin::Commit(place) | LineOrigin::Merge(place) => Some(place),
+            LineOrigin::Upstream | LineOrigin::Unknown => None,
         };
         if let Some(&declared) = commit.and_then(|place| self.by_commit.get(&place)) {
             return declared;
@@ -182,11 +182,11 @@ impl<'a> OpenAssignment<'a> {
             return self.named(name, Ground::Trailer);
         }
         match origin {
-            Origin::Commit(place) => {
+            LineOrigin::Commit(place) => {
                 let name = self.topics.name_of(self.history, place);
                 self.named(name, Ground::Commit)
             }
-            Origin::Merge(_) | Origin::Upstream | Origin::Unknown => {
+            LineOrigin::Merge(_) | LineOrigin::Upstream | LineOrigin::Unknown => {
                 self.named(folder_name(file.path.as_bytes()), Ground::Path)
             }
         }
@@ -212,17 +212,17 @@ impl<'a> OpenAssignment<'a> {
         number
     }
 
-    fn count(&mut self, change: usize, file: usize, origin: Origin, count: LineCount) {
+    fn count(&mut self, change: usize, file: usize, origin: LineOrigin, count: LineCount) {
         let change = &mut self.changes[change];
         *change.files.entry(file).or_default() += count;
         change.lines += count;
-        if let Origin::Commit(place) | Origin::Merge(place) = origin {
+        if let LineOrigin::Commit(place) | LineOrigin::Merge(place) = origin {
             change.commits.insert(place);
         }
     }
 
     /// Sorts the changes, and leaves out those that nothing is left of.
-    fn finish(self, declared: usize) -> Assignment {
+    fn finish(self, declared: usize) -> LineAssignment {
         let mut order: Vec<usize> = (0..self.changes.len())
             .filter(|&number| number < declared || !self.changes[number].files.is_empty())
             .collect();
@@ -239,7 +239,7 @@ impl<'a> OpenAssignment<'a> {
         let changes = order.iter().filter_map(|&number| changes[number].take()).collect();
         let of = self.of.into_iter();
         let of = of.filter_map(|(key, number)| Some((key, *places.get(&number)?))).collect();
-        Assignment { changes, of }
+        LineAssignment { changes, of }
     }
 }
 

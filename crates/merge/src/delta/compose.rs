@@ -1,6 +1,6 @@
 //! Versions of a file between upstream's and the fork's, with some of the fork's changes. Pure.
 
-use super::{DeltaFile, DeltaHunk, FileContent, Origin};
+use super::{DeltaFile, DeltaHunk, FileContent, LineOrigin};
 use crate::three::text::lines;
 
 /// Makes the version of a file that has only those changed lines whose origins are wanted.
@@ -8,7 +8,7 @@ pub(super) fn compose(
     hunks: &[DeltaHunk],
     before: &[u8],
     after: &[u8],
-    wanted: impl Fn(Origin) -> bool,
+    wanted: impl Fn(LineOrigin) -> bool,
 ) -> Vec<u8> {
     let (before, after) = (lines(before), lines(after));
     let mut made: Vec<&[u8]> = Vec::new();
@@ -55,7 +55,7 @@ mod tests {
     const AFTER: &[u8] = b"a\nnew\nnewer\nb\nc\nend";
 
     fn hunks() -> [DeltaHunk; 2] {
-        let [one, two] = [0, 1].map(Origin::Commit);
+        let [one, two] = [0, 1].map(LineOrigin::Commit);
         [
             DeltaHunk { before: 1..2, after: 1..3, removed: vec![one], added: vec![one, two] },
             DeltaHunk { before: 4..4, after: 5..6, removed: vec![], added: vec![two] },
@@ -64,7 +64,7 @@ mod tests {
 
     #[track_caller]
     fn check(wanted: &[usize], expected: &[u8]) {
-        let wanted: Vec<Origin> = wanted.iter().copied().map(Origin::Commit).collect();
+        let wanted: Vec<LineOrigin> = wanted.iter().copied().map(LineOrigin::Commit).collect();
         let made = compose(&hunks(), BEFORE, AFTER, |origin| wanted.contains(&origin));
         assert_eq!(String::from_utf8_lossy(&made), String::from_utf8_lossy(expected));
     }

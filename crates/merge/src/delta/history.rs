@@ -26,7 +26,7 @@ pub(super) enum Parent {
     Upstream,
 }
 
-/// What a commit does to a path.
+/// Change that a commit makes to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Touch {
     /// A commit with one parent, or none, changes it.

@@ -35,7 +35,7 @@ pub use observe::{DeltaEnds, TracedContents, observe_delta};
 /// The commit that a line of the fork comes from. Commits are given by their places in the [`OwnHistory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum LineOrigin {
     /// A commit of the fork.
     Commit(usize),
     /// A merge made it: none of its parents has it so.
@@ -70,7 +70,7 @@ pub struct DeltaFile {
     pub old: Option<TreeEntry>,
     pub new: Option<TreeEntry>,
     /// The newest commit that touched the file as a whole.
-    pub whole: Origin,
+    pub whole: LineOrigin,
     pub content: FileContent,
 }
 
@@ -91,8 +91,8 @@ pub struct DeltaHunk {
     pub before: Range<usize>,
     pub after: Range<usize>,
     /// Origins of the lines before, which the fork removed, and after, which it added.
-    pub removed: Vec<Origin>,
-    pub added: Vec<Origin>,
+    pub removed: Vec<LineOrigin>,
+    pub added: Vec<LineOrigin>,
 }
 
 /// A line that the fork removed, to be looked for.
@@ -124,7 +124,7 @@ impl std::ops::AddAssign for LineCount {
 
 impl DeltaFile {
     /// The origins of its lines with their numbers, each once.
-    pub fn origins(&self) -> std::collections::BTreeMap<Origin, LineCount> {
+    pub fn origins(&self) -> std::collections::BTreeMap<LineOrigin, LineCount> {
         let mut counts = std::collections::BTreeMap::new();
         if let FileContent::Text(hunks) = &self.content {
             for hunk in hunks {

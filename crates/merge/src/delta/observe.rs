@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history::{Parent, Touch};
 use super::trace::{Content, Contents, Trace};
-use super::{Delta, DeltaFile, DeltaHunk, FileContent, Origin, OwnHistory, Removal};
+use super::{Delta, DeltaFile, DeltaHunk, FileContent, LineOrigin, OwnHistory, Removal};
 use crate::contract::LineId;
 use crate::entry::{by_path, is_file, new_entry, old_entry};
 use crate::own::{OwnFile, own_files};
@@ -117,19 +117,19 @@ fn open_file(
 }
 
 /// The newest commit that touched a path, along the line from which the tip has it.
-fn last_touch(history: &OwnHistory, path: &[u8]) -> Origin {
-    let Some(path) = history.number_of(path) else { return Origin::Unknown };
+fn last_touch(history: &OwnHistory, path: &[u8]) -> LineOrigin {
+    let Some(path) = history.number_of(path) else { return LineOrigin::Unknown };
     let mut at = 0;
     loop {
         let parent = match history.touch(path, at) {
             None => 0,
             Some(Touch::Takes(parent)) => *parent,
-            Some(Touch::Change { .. }) => return Origin::Commit(at),
-            Some(Touch::Merges { .. }) => return Origin::Merge(at),
+            Some(Touch::Change { .. }) => return LineOrigin::Commit(at),
+            Some(Touch::Merges { .. }) => return LineOrigin::Merge(at),
         };
         match history.parents_of(at).get(parent) {
             Some(Parent::Own(next)) => at = *next,
-            Some(Parent::Upstream) | None => return Origin::Upstream,
+            Some(Parent::Upstream) | None => return LineOrigin::Upstream,
         }
     }
 }
@@ -216,8 +216,8 @@ fn begin(history: &OwnHistory, mut file: DeltaFile, contents: &Contents) -> Open
 fn hunks_of(before: &[u8], after: &[u8]) -> Vec<DeltaHunk> {
     let edits = edits(&lines(before), &lines(after));
     let hunks = edits.into_iter().map(|edit| DeltaHunk {
-        removed: vec![Origin::Unknown; edit.before.len()],
-        added: vec![Origin::Unknown; edit.after.len()],
+        removed: vec![LineOrigin::Unknown; edit.before.len()],
+        added: vec![LineOrigin::Unknown; edit.after.len()],
         before: edit.before,
         after: edit.after,
     });
@@ -241,7 +241,7 @@ fn finish(open: OpenFile) -> DeltaFile {
     let Some(trace) = trace else {
         // A deleted file, or one that no commit of the fork has touched.
         for hunk in hunks {
-            let origin = if fork { Origin::Unknown } else { whole };
+            let origin = if fork { LineOrigin::Unknown } else { whole };
             hunk.removed.fill(origin);
             hunk.added.fill(origin);
         }
@@ -249,7 +249,7 @@ fn finish(open: OpenFile) -> DeltaFile {
     };
     for hunk in hunks.iter_mut() {
         for (line, origin) in hunk.after.clone().zip(&mut hunk.added) {
-            *origin = trace.added.get(&line).copied().unwrap_or(Origin::Unknown);
+            *origin = trace.added.get(&line).copied().unwrap_or(LineOrigin::Unknown);
         }
         let last = hunk.added.len().checked_sub(1);
         let mut known = None;
@@ -257,13 +257,13 @@ fn finish(open: OpenFile) -> DeltaFile {
             let paired = last.map(|last| hunk.added[at.min(last)]);
             let found = trace.removed.get(&line).copied();
             known = found.or(paired).or(known);
-            *origin = known.unwrap_or(Origin::Unknown);
+            *origin = known.unwrap_or(LineOrigin::Unknown);
         }
         // Lines before the first one that was found.
-        let first = hunk.removed.iter().copied().find(|origin| *origin != Origin::Unknown);
+        let first = hunk.removed.iter().copied().find(|origin| *origin != LineOrigin::Unknown);
         for origin in &mut hunk.removed {
-            if *origin == Origin::Unknown {
-                *origin = first.unwrap_or(Origin::Unknown);
+            if *origin == LineOrigin::Unknown {
+                *origin = first.unwrap_or(LineOrigin::Unknown);
             }
         }
     }

@@ -8,7 +8,7 @@ use host::git::{CommitParts, GitError, GitIdentity, NewEntry, SealedRepo, TreeEd
 use jiff::Timestamp;
 use model::id::Sha;
 
-use super::change::Assignment;
+use super::change::LineAssignment;
 use super::compose::compose;
 use super::{Delta, DeltaFile};
 use crate::entry::{is_file, read_small};
@@ -49,7 +49,7 @@ pub struct StepText {
 /// of all.
 pub async fn make_stack(
     repo: &SealedRepo,
-    (delta, assignment): (&Delta, &Assignment),
+    (delta, assignment): (&Delta, &LineAssignment),
     (committer, when): (&GitIdentity, Timestamp),
     texts: &[StepText],
     mut watch: impl FnMut(usize, usize),
@@ -91,7 +91,7 @@ fn is_submodule(file: &DeltaFile) -> bool {
 }
 
 /// The files that each change has a part in: lines, or the file as a whole.
-fn files_by_change(delta: &Delta, assignment: &Assignment) -> BTreeMap<usize, BTreeSet<usize>> {
+fn files_by_change(delta: &Delta, assignment: &LineAssignment) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut by_change: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (number, file) in delta.files.iter().enumerate() {
         for origin in file.origins().into_keys().chain([file.whole]) {
@@ -106,7 +106,7 @@ fn files_by_change(delta: &Delta, assignment: &Assignment) -> BTreeMap<usize, BT
 /// Parts that versions between upstream's and the fork's are made of.
 struct Splitter<'a> {
     delta: &'a Delta,
-    assignment: &'a Assignment,
+    assignment: &'a LineAssignment,
     texts: BTreeMap<Sha, Vec<u8>>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Splitter<'a> {
     async fn read(
         repo: &SealedRepo,
         delta: &'a Delta,
-        assignment: &'a Assignment,
+        assignment: &'a LineAssignment,
     ) -> Result<Self, GitError> {
         let files = delta.files.iter().filter(|file| !file.hunks().is_empty());
         let ids: BTreeSet<&Sha> = files
@@ -164,7 +164,11 @@ impl<'a> Splitter<'a> {
     }
 
     /// The text of a file with the wanted lines; `None` for a file that is not split.
-    fn content(&self, file: &DeltaFile, is_in: impl Fn(super::Origin) -> bool) -> Option<Vec<u8>> {
+    fn content(
+        &self,
+        file: &DeltaFile,
+        is_in: impl Fn(super::LineOrigin) -> bool,
+    ) -> Option<Vec<u8>> {
         let empty = Vec::new();
         let text = |entry: &Option<TreeEntry>| match entry {
             Some(entry) => self.texts.get(&entry.id).cloned(),

@@ -6,10 +6,10 @@ use host::git::{GitError, SealedRepo};
 use model::id::Sha;
 use serde::Serialize;
 
-use super::change::{Assignment, Ground};
+use super::change::{Ground, LineAssignment};
 use super::compose::compose;
 use super::taken::{Twin, find_twins};
-use super::{Delta, DeltaFile, LineCount, Origin};
+use super::{Delta, DeltaFile, LineCount, LineOrigin};
 use crate::contract::{LineId, patches_of};
 use crate::entry::read_small;
 use crate::likeness::Likeness;
@@ -168,7 +168,7 @@ fn likeness_words(likeness: Likeness) -> String {
 pub async fn observe_states(
     repo: &SealedRepo,
     delta: &Delta,
-    assignment: &Assignment,
+    assignment: &LineAssignment,
     (target, since): (&Sha, &Sha),
 ) -> Result<Vec<ChangeFacts>, GitError> {
     let mut facts: Vec<ChangeFacts> = assignment
@@ -188,7 +188,7 @@ pub async fn observe_states(
     for (number, file) in delta.files.iter().enumerate() {
         for (origin, count) in file.origins() {
             let Some(change) = assignment.change_of(number, origin) else { continue };
-            if let Origin::Commit(place) = origin
+            if let LineOrigin::Commit(place) = origin
                 && twins.contains_key(&place)
             {
                 facts[change].twin_lines += count.total();
@@ -212,7 +212,7 @@ pub async fn observe_states(
 async fn compare_files(
     repo: &SealedRepo,
     delta: &Delta,
-    assignment: &Assignment,
+    assignment: &LineAssignment,
     numbers: &[usize],
     target: &Sha,
     facts: &mut [ChangeFacts],
@@ -263,7 +263,7 @@ async fn compare_files(
 async fn count_written(
     repo: &SealedRepo,
     delta: &Delta,
-    assignment: &Assignment,
+    assignment: &LineAssignment,
     facts: &mut [ChangeFacts],
 ) -> Result<(), GitError> {
     let is_counted = |number: usize| {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use model::id::Sha;
 
 use super::history::{OwnHistory, Parent, PathNumber, Touch, Version};
-use super::{Origin, Removal};
+use super::{LineOrigin, Removal};
 use crate::contract::LineId;
 use crate::three::edits;
 use crate::three::text::lines;
@@ -50,11 +50,11 @@ pub(super) struct Trace {
     /// Lines that have reached a commit, by its place and the file's name there; parents have greater places.
     open: BTreeMap<(usize, PathNumber), Vec<Walker>>,
     /// Origins of the lines that were asked about.
-    pub(super) added: BTreeMap<usize, Origin>,
+    pub(super) added: BTreeMap<usize, LineOrigin>,
     /// Removed lines that are looked for, each with its places in the list of removed ones.
     wanted: BTreeMap<LineId, Vec<usize>>,
     /// Commits that removed the lines.
-    pub(super) removed: BTreeMap<usize, Origin>,
+    pub(super) removed: BTreeMap<usize, LineOrigin>,
     ahead: usize,
 }
 
@@ -121,11 +121,11 @@ impl Trace {
         }
         match next_touched(history, place, parent, path) {
             Some(next) => self.open.entry((next, path)).or_default().extend(walkers),
-            None => self.note(&walkers, Origin::Upstream),
+            None => self.note(&walkers, LineOrigin::Upstream),
         }
     }
 
-    fn note(&mut self, walkers: &[Walker], origin: Origin) {
+    fn note(&mut self, walkers: &[Walker], origin: LineOrigin) {
         self.added.extend(walkers.iter().map(|walker| (walker.line, origin)));
     }
 
@@ -175,22 +175,22 @@ impl Trace {
         walkers: Vec<Walker>,
         contents: &Contents,
     ) {
-        let Some(old) = old else { return self.note(&walkers, Origin::Commit(place)) };
+        let Some(old) = old else { return self.note(&walkers, LineOrigin::Commit(place)) };
         let before = contents.get(&old.id).and_then(Content::text);
         let after = match new {
             Some(new) => contents.get(new).and_then(Content::text),
             None => Some(&b""[..]),
         };
         let (Some(before), Some(after)) = (before, after) else {
-            return self.note(&walkers, Origin::Commit(place));
+            return self.note(&walkers, LineOrigin::Commit(place));
         };
         let (before, after) = (lines(before), lines(after));
         let edits = edits(&before, &after);
         for at in edits.iter().flat_map(|edit| edit.before.clone()) {
-            self.found(before[at], Origin::Commit(place));
+            self.found(before[at], LineOrigin::Commit(place));
         }
         let (kept, own) = cross(&edits, walkers);
-        self.note(&own, Origin::Commit(place));
+        self.note(&own, LineOrigin::Commit(place));
         self.pass(history, place, 0, old.path, kept);
     }
 
@@ -207,7 +207,7 @@ impl Trace {
             Some(new) => text(new),
             None => Some(&b""[..]),
         };
-        let Some(after) = after else { return self.note(&walkers, Origin::Merge(place)) };
+        let Some(after) = after else { return self.note(&walkers, LineOrigin::Merge(place)) };
         let after = lines(after);
         // A line that the merge has in none of its parents' places was removed by it.
         let mut gone: Option<BTreeMap<LineId, usize>> = None;
@@ -225,20 +225,20 @@ impl Trace {
             walkers = rest;
             self.pass(history, place, parent, version.path, kept);
         }
-        self.note(&walkers, Origin::Merge(place));
+        self.note(&walkers, LineOrigin::Merge(place));
         for (id, times) in gone.unwrap_or_default() {
-            (0..times).for_each(|_| self.found_id(id, Origin::Merge(place)));
+            (0..times).for_each(|_| self.found_id(id, LineOrigin::Merge(place)));
         }
     }
 
     /// A commit took a line away: if it is looked for, this is its origin.
-    fn found(&mut self, line: &[u8], origin: Origin) {
+    fn found(&mut self, line: &[u8], origin: LineOrigin) {
         if self.is_looking() {
             self.found_id(LineId::any(line.trim_ascii_end()), origin);
         }
     }
 
-    fn found_id(&mut self, id: LineId, origin: Origin) {
+    fn found_id(&mut self, id: LineId, origin: LineOrigin) {
         let Some(numbers) = self.wanted.get_mut(&id) else { return };
         if let Some(number) = numbers.pop() {
             self.removed.insert(number, origin);

@@ -47,7 +47,7 @@ use super::{Service, dispatch, notify};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
-use crate::flow::lease::{Holder, Lease};
+use crate::flow::lease::{Lease, LeaseHolder};
 
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ const START_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Reconciler {
     service: Arc<Service>,
     /// Holder of the leases that this reconciler takes.
-    holder: Holder,
+    holder: LeaseHolder,
     queue: WorkQueue<IssueObservation>,
     /// Issues that a sweep over the repositories has found.
     found: mpsc::UnboundedReceiver<IssueKey>,
@@ -92,7 +92,8 @@ impl Reconciler {
     pub(crate) fn new(service: Arc<Service>) -> Result<Self, Failure> {
         let random = u64::from_le_bytes(host::random::bytes().or_general()?);
         let host = service.host.clone();
-        let holder = Holder { name: format!("{host}/{}-{random:016x}", std::process::id()), host };
+        let holder =
+            LeaseHolder { name: format!("{host}/{}-{random:016x}", std::process::id()), host };
         let (result_sender, results) = mpsc::unbounded_channel();
         let (found_sender, found) = mpsc::unbounded_channel();
         Ok(Self {

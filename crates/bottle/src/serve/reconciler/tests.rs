@@ -18,7 +18,7 @@ use super::worker::find_or_clean_up;
 use crate::flow::bottle::Bottle;
 use crate::flow::home::Home;
 use crate::flow::issue_row::{IssueRows, LOCAL_HOST, open_store};
-use crate::flow::lease::{Holder, Lease};
+use crate::flow::lease::{Lease, LeaseHolder};
 use crate::serve::inbox::Inbox;
 use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
@@ -83,7 +83,7 @@ fn add_row(store: &dyn Store, host: &str) {
 /// A database in which this host claimed an issue whose bottle is on `host`; what a worker finds of the bottle.
 fn find_with_row_of(service: &Service, host: &str) -> Result<bool, String> {
     let store = &service.store;
-    let holder = Holder { host: LOCAL_HOST.to_owned(), name: "local/1".to_owned() };
+    let holder = LeaseHolder { host: LOCAL_HOST.to_owned(), name: "local/1".to_owned() };
     let work = claim(&**store, &holder.name);
     add_row(&**store, host);
     let (asked_at, cancel) = (host::clock::boottime(), host::signal::Cancel::new());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use host::git::Git;
 use jiff::Timestamp;
-use merge::delta::change::{Assignment, DeclaredChange, assign};
+use merge::delta::change::{DeclaredChange, LineAssignment, assign};
 use merge::delta::heat::Heat;
 use merge::delta::state::{judge_change, observe_states};
 use merge::delta::{Delta, DeltaEnds, TracedContents, observe_delta};
@@ -39,7 +39,7 @@ pub(crate) struct ForkDelta {
     /// Sees the objects of the user's checkout, and takes new ones. Deleted on drop.
     pub(crate) past: ForkPast,
     pub(crate) delta: Delta,
-    pub(crate) assignment: Assignment,
+    pub(crate) assignment: LineAssignment,
     /// Conflicts of the newest merges of upstream.
     heat: Heat,
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use merge::delta::change::{Assignment, Ground, NamedChange, UpstreamState};
+use merge::delta::change::{Ground, LineAssignment, NamedChange, UpstreamState};
 use merge::delta::heat::Heat;
 use merge::delta::state::JudgedChange;
 use merge::delta::taken::Twin;
-use merge::delta::{Delta, LineCount, Origin};
+use merge::delta::{Delta, LineCount, LineOrigin};
 use merge::path::TreePath;
 use model::id::Sha;
 use serde::Serialize;
@@ -70,7 +70,7 @@ pub(crate) struct ChangeRow {
     pub(crate) upstream: Option<UpstreamState>,
     pub(crate) retire_when: Option<String>,
     pub(crate) lines: LineCount,
-    pub(crate) files: Vec<FileRow>,
+    pub(crate) files: Vec<DeltaFileRow>,
     /// The newest first.
     pub(crate) commits: Vec<CommitRow>,
     /// Days since its oldest and its newest commit.
@@ -86,7 +86,7 @@ pub(crate) struct ChangeRow {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct FileRow {
+pub(crate) struct DeltaFileRow {
     pub(crate) path: TreePath,
     #[serde(flatten)]
     pub(crate) lines: LineCount,
@@ -102,7 +102,7 @@ pub(crate) struct CommitRow {
 /// Makes the inventory of a delta and its changes; `now` is in seconds since 1970.
 pub(crate) fn make_report(
     delta: &Delta,
-    assignment: &Assignment,
+    assignment: &LineAssignment,
     heat: &Heat,
     now: i64,
 ) -> DeltaReport {
@@ -112,12 +112,12 @@ pub(crate) fn make_report(
         assignment.changes.iter().flat_map(|change| &change.commits).copied().collect();
     let with_lines = with_lines.into_iter().filter(|&place| !history.is_merge(place)).count();
     let mut without_commit = NoCommitLines::default();
-    for (origin, count) in delta.files.iter().flat_map(|file| file.origins()) {
+    for (origin, count) in delta.files.iter().flat_map(merge::delta::DeltaFile::origins) {
         match origin {
-            Origin::Commit(_) => {}
-            Origin::Merge(_) => without_commit.merges += count.total(),
-            Origin::Upstream => without_commit.upstream += count.total(),
-            Origin::Unknown => without_commit.unknown += count.total(),
+            LineOrigin::Commit(_) => {}
+            LineOrigin::Merge(_) => without_commit.merges += count.total(),
+            LineOrigin::Upstream => without_commit.upstream += count.total(),
+            LineOrigin::Unknown => without_commit.unknown += count.total(),
         }
     }
     DeltaReport {
@@ -167,7 +167,7 @@ fn make_row(delta: &Delta, change: &NamedChange, now: i64) -> ChangeRow {
         files: change
             .files
             .iter()
-            .map(|(&file, &lines)| FileRow { path: delta.files[file].path.clone(), lines })
+            .map(|(&file, &lines)| DeltaFileRow { path: delta.files[file].path.clone(), lines })
             .collect(),
         oldest_days: dates.iter().min().copied().map(days),
         newest_days: dates.iter().max().copied().map(days),

@@ -34,7 +34,7 @@ impl ReleaseSpan {
 
 /// Compares two versions by semantic versioning; `None` if one is not written so.
 fn compare_versions(one: &str, other: &str) -> Option<Ordering> {
-    let (one, other) = (Version::parse(one)?, Version::parse(other)?);
+    let (one, other) = (ReleaseVersion::parse(one)?, ReleaseVersion::parse(other)?);
     Some(one.numbers.cmp(&other.numbers).then_with(|| match (one.preview, other.preview) {
         (None, None) => Ordering::Equal,
         (None, Some(_)) => Ordering::Greater,
@@ -43,12 +43,12 @@ fn compare_versions(one: &str, other: &str) -> Option<Ordering> {
     }))
 }
 
-struct Version<'a> {
+struct ReleaseVersion<'a> {
     numbers: [u64; 4],
     preview: Option<&'a str>,
 }
 
-impl<'a> Version<'a> {
+impl<'a> ReleaseVersion<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
         let text = text.split('+').next().unwrap_or(text);
