@@ -12,7 +12,6 @@ use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::delta::ForkDelta;
-use crate::rules::words::counted;
 
 /// Write the changes as a series of patches, as quilt and `git apply` take them
 ///
