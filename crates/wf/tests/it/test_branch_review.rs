@@ -131,6 +131,7 @@ fn a_gate_test_that_fails_becomes_a_fix_micro_commit() {
     $ wf merge tf
     tf: the gate test failed; see [ROOT]/work/app.ops/runs/[STAMP]_app_tf_merge/tests/merge-gate/output.log
       added to the plan: COMMIT-TF-002; do it: wf run tf --loop, or drop it: wf plan drop COMMIT-TF-002 -w tf
+    ! warning: feat/tf is not what UAT-001 accepted ([SHA]): 1 commit came after it; see: git log [SHA]..[SHA]
     [5]
     $ wf merge tf
     ! error: tf is not merge-ready: its status is implement
