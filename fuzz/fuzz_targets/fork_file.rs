@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/forklift/src/rules"]
 #[expect(dead_code, reason = "forklift uses the rest")]
 mod rules {
+    pub(crate) mod branch_pair;
     pub(crate) mod fork_file;
     pub(crate) mod security {
         pub(crate) mod source_name;
