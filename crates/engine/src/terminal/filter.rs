@@ -187,10 +187,11 @@ impl TerminalFilter {
     }
 
     fn remember(&mut self, sequence: &[u8], end: u8) {
-        let text = String::from_utf8_lossy(sequence);
-        let (first, numbers) = text.split_at(text.len().min(1));
+        // The box chose these bytes: the first one need not be a whole character.
+        let Some((first, numbers)) = sequence.split_first() else { return };
+        let numbers = String::from_utf8_lossy(numbers);
         match (first, end) {
-            ("?", b'h' | b'l') => {
+            (b'?', b'h' | b'l') => {
                 for mode in numbers.split(';').filter_map(|word| word.parse::<u16>().ok()) {
                     let is_usual = USUALLY_ON.contains(&mode) == (end == b'h');
                     if is_usual {
@@ -200,9 +201,9 @@ impl TerminalFilter {
                     }
                 }
             }
-            (">", b'u') => self.keyboard = (self.keyboard + 1).min(16),
-            ("<", b'u') => self.keyboard = self.keyboard.saturating_sub(1),
-            (">", b'm') => {
+            (b'>', b'u') => self.keyboard = (self.keyboard + 1).min(16),
+            (b'<', b'u') => self.keyboard = self.keyboard.saturating_sub(1),
+            (b'>', b'm') => {
                 self.reports_keys = numbers.starts_with("4;") && !numbers.ends_with(";0");
             }
             _ => {}
@@ -230,6 +231,17 @@ fn may_pass(kind: u8, text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A panic here would end the program that shows the box.
+    #[test]
+    fn a_sequence_that_begins_with_half_a_character_ends_nothing() {
+        let mut filter = TerminalFilter::default();
+        for end in [b'h', b'l', b'u', b'm'] {
+            drop(filter.pass(&[ESC, b'[', 0xbd, b';', b'3', end]));
+            drop(filter.pass(&[ESC, b'[', end]));
+        }
+        assert_eq!(filter.leave(), b"\x1b[0m");
+    }
 
     /// However the bytes are cut.
     #[track_caller]

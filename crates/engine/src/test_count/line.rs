@@ -183,7 +183,7 @@ fn is_go_package(line: &str) -> bool {
 fn read_node(line: &str) -> Option<TestCount> {
     let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
     let (name, number) = rest.split_once(' ')?;
-    let number: u64 = number.trim().parse().ok()?;
+    let number = u64::from(number.trim().parse::<u32>().ok()?);
     let zero = TestCount::default();
     match name {
         "pass" => Some(TestCount { passed: number, ..zero }),
@@ -228,7 +228,7 @@ fn value_before(text: &str, word: &str) -> u64 {
             || matches!(word, "example" | "failure")
             || !rest[at + word.len()..].starts_with(|c: char| c.is_alphanumeric());
         if digits > 0 && is_whole && ends {
-            return before[before.len() - digits..].parse().unwrap_or(0);
+            return parse_count(&before[before.len() - digits..]);
         }
         rest = &rest[at + word.len()..];
     }
@@ -240,7 +240,12 @@ fn value_after(text: &str, before: &str) -> u64 {
     let Some((_, rest)) = text.split_once(before) else { return 0 };
     let rest = rest.trim_start();
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    rest[..end].parse().unwrap_or(0)
+    parse_count(&rest[..end])
+}
+
+/// A number of tests. What a check prints may be any number; one that no suite has is none, so that no sum overflows.
+fn parse_count(digits: &str) -> u64 {
+    digits.parse::<u32>().map_or(0, u64::from)
 }
 
 /// Removes the control sequences of terminals.

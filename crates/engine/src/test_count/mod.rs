@@ -24,16 +24,16 @@ pub struct TestCount {
 
 impl TestCount {
     pub fn ran(self) -> u64 {
-        self.passed + self.failed
+        self.passed.saturating_add(self.failed)
     }
 
     /// The sum of two counts.
     pub fn with(self, other: Self) -> Self {
         Self {
-            passed: self.passed + other.passed,
-            failed: self.failed + other.failed,
-            skipped: self.skipped + other.skipped,
-            groups: self.groups + other.groups,
+            passed: self.passed.saturating_add(other.passed),
+            failed: self.failed.saturating_add(other.failed),
+            skipped: self.skipped.saturating_add(other.skipped),
+            groups: self.groups.saturating_add(other.groups),
         }
     }
 
@@ -54,6 +54,18 @@ pub fn parse_test_output(text: &str) -> Option<TestCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever a check prints, the host goes on.
+    #[test]
+    fn numbers_that_no_suite_has_count_as_none_and_sums_do_not_overflow() {
+        let most = u64::MAX;
+        let text = format!(
+            "OK ({most} tests)\n{most} runs, 1 assertions, {most} failures, {most} errors\n"
+        );
+        assert_eq!(parse_test_output(&text), None);
+        let full = TestCount { passed: most, failed: most, skipped: most, groups: most };
+        assert_eq!((full.with(full), full.ran()), (full, most));
+    }
 
     #[track_caller]
     fn check(text: &str, expected: [u64; 4]) {
