@@ -16,6 +16,7 @@ pub(crate) mod message;
 mod moved_test;
 pub(crate) mod next_step;
 pub(crate) mod opencode_env;
+pub(crate) mod page;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod publish_mode;

@@ -1,40 +1,23 @@
 //! A replay as a page: files that were resolved otherwise than people did first, then every merge. Pure.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use merge::resolver::habit::Resolution;
 use merge::resolver::replayed::{DifferentLines, Otherwise};
 
+use super::page::render_frame;
 use super::replay_summary::{FileRow, ReplayOutcome, ReplayReport, ReplayRow, left_out, numbers};
 use super::words::counted;
 
-/// Style of the page, which loads nothing from elsewhere.
-const STYLE: &str = include_str!("replay_page.css");
-
 pub(crate) fn render_html(report: &ReplayReport) -> String {
     let title = format!("Replay of {}", report.fork);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    h1 { (title) }
-                    p { (range(report)) }
-                    (totals(report))
-                    (otherwise(report))
-                    (merges(report))
-                    @for line in left_out(&report.summary) { p.small { (line) } }
-                }
-            }
-        }
+    let body = html! {
+        p { (range(report)) }
+        (totals(report))
+        (otherwise(report))
+        (merges(report))
+        @for line in left_out(&report.summary) { p.small { (line) } }
     };
-    page.into_string()
+    render_frame(&title, "", &body)
 }
 
 /// The merges in words: how many, of what, from when to when.

@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use model::exit::ForkliftExit;
 use model::id::BranchName;
 use serde::Serialize;
 
 use super::aggregate_status::WORST_FIRST;
+use super::page::render_frame;
 use super::review::ReviewPoint;
 use super::words::counted;
-
-/// Style of the page, which loads nothing from elsewhere; shared with the page of `replay`.
-const STYLE: &str = include_str!("replay_page.css");
 
 /// Points of a result that the page shows; more are counted.
 const POINTS_SHOWN: usize = 5;
@@ -45,29 +43,14 @@ pub(crate) struct SummaryRow {
 pub(crate) fn render_html(rows: &[SummaryRow], now: Timestamp) -> String {
     let done = rows.iter().filter(|row| row.outcome == ForkliftExit::Success).count();
     let title = format!("Forks, {}", now.strftime("%Y-%m-%d %H:%M UTC"));
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    h1 { (title) }
-                    p {
-                        (counted(rows.len(), "sync")) ", " (done) " without a problem, "
-                        (counted(rows.len() - done, "sync")) " for a person."
-                    }
-                    @for row in sorted(rows) { (section(row)) }
-                }
-            }
+    let body = html! {
+        p {
+            (counted(rows.len(), "sync")) ", " (done) " without a problem, "
+            (counted(rows.len() - done, "sync")) " for a person."
         }
+        @for row in sorted(rows) { (section(row)) }
     };
-    page.into_string()
+    render_frame(&title, "", &body)
 }
 
 /// The worst first; those of one status in their order.

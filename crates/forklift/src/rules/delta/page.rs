@@ -1,13 +1,12 @@
 //! The inventory as a page: numbers, a plot of its size over the past merges of upstream, and a table of the changes. Pure.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::report::DeltaReport;
 use super::table::{HEAD, assigned_words, conflict_words, line_words, no_commit_words, row};
+use crate::rules::page::render_frame;
 use crate::rules::words::counted;
 
-/// Style of the page, which loads nothing from elsewhere.
-const STYLE: &str = include_str!("../replay_page.css");
 const PLOT_STYLE: &str = include_str!("page.css");
 
 /// Size of the plot, in its own units.
@@ -29,34 +28,19 @@ pub(crate) struct SizePoint {
 pub(crate) fn render_page(report: &DeltaReport, names: [&str; 2], sizes: &[SizePoint]) -> String {
     let [fork, upstream] = names;
     let title = format!("What {fork} has of its own");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(PLOT_STYLE)) }
-            }
-            body {
-                main {
-                    h1 { (title) }
-                    p {
-                        (line_words(report.lines)) " lines in " (counted(report.files, "file")) ", in "
-                        (counted(report.changes.len(), "change")) ", beside " (upstream) " at "
-                        code { (report.parted.short()) } "."
-                    }
-                    p { "Assigned: " (assigned_words(report)) "." }
-                    @if let Some(words) = no_commit_words(report) { p.small { "Without a commit: " (words) "." } }
-                    @if report.past_merges > 0 { p.small { "Conflicts: " (conflict_words(report)) "." } }
-                    (plot(sizes))
-                    (changes(report))
-                }
-            }
+    let body = html! {
+        p {
+            (line_words(report.lines)) " lines in " (counted(report.files, "file")) ", in "
+            (counted(report.changes.len(), "change")) ", beside " (upstream) " at "
+            code { (report.parted.short()) } "."
         }
+        p { "Assigned: " (assigned_words(report)) "." }
+        @if let Some(words) = no_commit_words(report) { p.small { "Without a commit: " (words) "." } }
+        @if report.past_merges > 0 { p.small { "Conflicts: " (conflict_words(report)) "." } }
+        (plot(sizes))
+        (changes(report))
     };
-    page.into_string()
+    render_frame(&title, PLOT_STYLE, &body)
 }
 
 /// The plot: a line over time, each merge a dot with its numbers.

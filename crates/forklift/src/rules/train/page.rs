@@ -1,12 +1,11 @@
 //! A plan as a page, with the look of a replay's. Pure.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::table::{conflict_words, kind_words, summary};
 use super::{PlannedStep, StepKind, TrainPlan};
+use crate::rules::page::render_frame;
 
-/// Style of the page, which loads nothing from elsewhere.
-const STYLE: &str = include_str!("../replay_page.css");
 const TRAIN_STYLE: &str = include_str!("page.css");
 
 /// Names of a plan's two ends.
@@ -18,37 +17,22 @@ pub(crate) struct PlanEnds<'a> {
 
 pub(crate) fn render_page(plan: &TrainPlan, ends: PlanEnds<'_>) -> String {
     let title = format!("Train of {} to {}", ends.fork, ends.target);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(TRAIN_STYLE)) }
-            }
-            body {
-                main {
-                    h1 { (title) }
-                    p { (summary(plan)) "." }
-                    (picture(plan))
-                    @if let Some(first) = &plan.first_conflict {
-                        p {
-                            "The first commit that conflicts is number " (first.position) ": "
-                            code { (first.commit.sha.short()) } " " (first.commit.subject) "."
-                        }
-                    }
-                    (steps(plan))
-                    p.small {
-                        "Batches have at most " (plan.batch) " commits. Every end of a batch was merged in memory; steps after the \
-                         first conflict are estimates, because its resolution is not known yet."
-                    }
-                }
+    let body = html! {
+        p { (summary(plan)) "." }
+        (picture(plan))
+        @if let Some(first) = &plan.first_conflict {
+            p {
+                "The first commit that conflicts is number " (first.position) ": "
+                code { (first.commit.sha.short()) } " " (first.commit.subject) "."
             }
         }
+        (steps(plan))
+        p.small {
+            "Batches have at most " (plan.batch) " commits. Every end of a batch was merged in memory; steps after the \
+             first conflict are estimates, because its resolution is not known yet."
+        }
     };
-    page.into_string()
+    render_frame(&title, TRAIN_STYLE, &body)
 }
 
 fn class(kind: StepKind) -> &'static str {
