@@ -83,7 +83,7 @@ impl ManyArgs {
     }
 }
 
-/// What all rows share.
+/// Parts that all rows share.
 #[derive(Clone, Copy)]
 struct Work<'a> {
     ui: &'a Ui,

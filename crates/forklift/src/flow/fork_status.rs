@@ -99,7 +99,7 @@ pub(crate) async fn observe_forks(
     // The names of two forks' runs say nothing about which is newer within a second.
     groups.sort_by_key(|group| {
         let ForkRunOnDisk { record, .. } = &group[0];
-        Reverse((stamp_of(&record.run).to_owned(), record.started_at))
+        Reverse((run_dir::stamp_of(&record.run).to_owned(), record.started_at))
     });
     let forgotten: BTreeSet<PathBuf> =
         logs.iter().filter(|log| log.is_forgotten).map(|log| log.fork.clone()).collect();
@@ -119,15 +119,6 @@ pub(crate) async fn observe_forks(
         }
     }
     Ok((rows, unreadable))
-}
-
-/// Day and time in the name of a run, without its project and number.
-fn stamp_of(run: &RunId) -> &str {
-    const STAMP: usize = "YYYYMMDD_HHMMSS".len();
-    let name = run.as_str();
-    let number = name.rsplit('_').next().and_then(|time| time.split_once('-'));
-    let end = name.len() - number.map_or(0, |(_, number)| number.len() + 1);
-    name.get(end.saturating_sub(STAMP)..end).unwrap_or_default()
 }
 
 /// The attempts that belong to no branch with a run, by the branch that they asked for.

@@ -1,4 +1,4 @@
-//! How well the changes that upstream took are found, against history.
+//! Recall and precision of finding the changes that upstream took, against history.
 //!
 //! A past merge of upstream is judged from the fork as it was before it. What became of each change is read off the merge that people
 //! made: it was taken if the fork still has its lines and they are no longer the fork's own, and not taken if they still are.

@@ -74,6 +74,11 @@ pub(super) fn parse_run_name(name: &str) -> Option<RunId> {
     RunId::parse(name).ok()
 }
 
+/// Returns the day and time in the name of a run, without its project and number.
+pub fn stamp_of(id: &RunId) -> &str {
+    split_name(id.as_str()).map_or("", |(_, stamp, _)| stamp)
+}
+
 /// Sorts newer runs first; of one second, the later attempt first.
 fn age_key(id: &RunId) -> (Reverse<(&str, u32)>, &str) {
     let (project, stamp, attempt) = split_name(id.as_str()).unwrap_or((id.as_str(), "", 0));

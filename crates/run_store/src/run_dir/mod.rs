@@ -23,7 +23,7 @@ use crate::error::StoreError;
 use crate::metadata::{self, METADATA};
 use crate::operation_log::OPERATIONS;
 
-pub use find::{find, is_newer, list};
+pub use find::{find, is_newer, list, stamp_of};
 
 /// The copy of the repository that the agent works in.
 pub const WORKSPACE: &str = "workspace";

@@ -112,10 +112,15 @@ impl Workstream {
     }
 
     pub(crate) fn load_plan(&self) -> DiskResult<Plan> {
-        let path = self.plan_path();
-        let text =
-            self.plan_text()?.ok_or_else(|| DiskError::invalid(&path, "there is no such file"))?;
-        parse_plan(&text).map_err(DiskError::in_file(&path))
+        let plan = self.find_plan()?;
+        plan.ok_or_else(|| DiskError::invalid(&self.plan_path(), "there is no such file"))
+    }
+
+    /// The plan, if there is a file of it.
+    pub(crate) fn find_plan(&self) -> DiskResult<Option<Plan>> {
+        let text = self.plan_text()?;
+        let plan = text.as_deref().map(parse_plan).transpose();
+        plan.map_err(DiskError::in_file(&self.plan_path()))
     }
 
     /// Marks a micro-commit in the plan and returns the new text; none if the plan has no such micro-commit.

@@ -50,12 +50,7 @@ pub(crate) async fn check_ready(
     }
     // A plan that was extended after the acceptance, by a person or by a command that was killed. One that cannot be read may
     // have been.
-    let plan = match workstream.plan_text()? {
-        None => None,
-        Some(_) => {
-            Some(workstream.load_plan().map_err(|error| unreadable_plan(workstream, &error))?)
-        }
-    };
+    let plan = workstream.find_plan().map_err(|error| unreadable_plan(workstream, &error))?;
     if let Some(next) = plan.as_ref().and_then(Plan::next) {
         let words = format!("{} is not done: {} is still in the plan", meta.id, next.id);
         let remedy =

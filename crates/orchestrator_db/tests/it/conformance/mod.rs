@@ -1,4 +1,4 @@
-//! What every engine promises: functions over an [`Engine`], which `conformance!` makes the tests of one.
+//! Promises of every engine: functions over an [`Engine`], which `conformance!` makes the tests of one.
 
 use std::sync::Arc;
 
