@@ -52,7 +52,8 @@ async fn sealed(backend: BackendKind, root: Root) -> Duration {
     give(&spec.workspace, user).expect("given");
     make_harness_state(&spec.harness_state, user).expect("made");
     let program = env!("CARGO_BIN_EXE_bottle-shim").into();
-    let launcher = Launcher { program, words: Vec::new(), backend, secrets: Vec::new() };
+    let launcher =
+        Launcher { program, words: Vec::new(), backend, secrets: Vec::new(), lease: None };
     let ordered = host::clock::now();
     let box_dir = launcher.launch(&spec, None).expect("launched");
     let record = attach(&box_dir).await.expect("a record");

@@ -79,6 +79,7 @@ fn launch(dir: &Path) -> BoxDir {
         words: Vec::new(),
         backend: BackendKind::Bwrap,
         secrets: Vec::new(),
+        lease: None,
     };
     let box_dir = BoxDir::new(&spec.box_dir);
     // A model that is never called, though all is loaded that a call would need.

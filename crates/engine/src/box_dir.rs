@@ -27,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixListener;
 
+use crate::lease_file::LeaseFile;
 use crate::record::{ExitRecord, ShimRecord};
 
 const ORDER_FILE: &str = "order.json";
@@ -42,6 +43,9 @@ pub struct ShimConfig {
     pub backend: BackendKind,
     /// Names the locations of keys and contains none.
     pub egress: Option<EgressConfig>,
+    /// The box ends with this lease. Shims of earlier versions know of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseFile>,
 }
 
 impl BoxDir {

@@ -17,6 +17,7 @@ use sandbox::error::SandboxError;
 use sandbox::spec::BoxSpec;
 
 use crate::box_dir::{BoxDir, ShimConfig};
+use crate::lease_file::LeaseFile;
 use crate::record::ExitRecord;
 use crate::shim::SHIM_WORD;
 
@@ -55,6 +56,8 @@ pub struct Launcher {
     pub backend: BackendKind,
     /// Values that must never be written to a log.
     pub secrets: Vec<Secret>,
+    /// Its boxes end with this lease, whatever becomes of its holder.
+    pub lease: Option<LeaseFile>,
 }
 
 #[derive(Debug, Clone)]
@@ -82,7 +85,7 @@ impl Launcher {
         secrets: Vec<Secret>,
     ) -> Result<Self, LaunchError> {
         let program = host::env::current_exe()?;
-        Ok(Self { program, words: vec![SHIM_WORD.to_owned()], backend, secrets })
+        Ok(Self { program, words: vec![SHIM_WORD.to_owned()], backend, secrets, lease: None })
     }
 
     /// Starts a box, which outlives the caller. Without egress it reaches nothing.
@@ -102,7 +105,8 @@ impl Launcher {
         host::trace::line(|| describe(spec, self.backend));
         let keys = egress.map_or(&[][..], |egress| &egress.keys);
         let egress = egress.map(|egress| egress.config.clone());
-        box_dir.save_config(&ShimConfig { spec: spec.clone(), backend: self.backend, egress })?;
+        let (spec, lease) = (spec.clone(), self.lease.clone());
+        box_dir.save_config(&ShimConfig { spec, backend: self.backend, egress, lease })?;
         let log = box_dir.shim_log();
         let log = File::create(&log).map_err(FileError::io("create", &log))?;
         let command = self.command(&box_dir, keys);

@@ -15,6 +15,7 @@ pub mod evidence;
 pub mod export;
 pub mod install;
 pub mod launch;
+pub mod lease_file;
 pub mod mirror;
 pub mod publish;
 pub mod record;

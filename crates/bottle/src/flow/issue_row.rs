@@ -1,23 +1,34 @@
 //! The database rows of an issue that has a bottle, as a claim of the orchestrator or a command writes them.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use engine::lease_file::LeaseFile;
+use engine::run::ForgeClaim;
 use engine::workspace::AGENT_IDENTITY;
+use host::git::RaisedFence;
 use model::exit::BottleExit;
 use orchestrator_db::{
     BottleStep, BudgetRefusal, DbError, Fence, ForgeState, IssueKey, RunReservation, Store, Writer,
     open_file,
 };
 
+use super::access::ForgeAccess;
 use super::bottle::Record;
 use super::home::Home;
 use super::lease::Lease;
+use super::observe::Source;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::forge_env::ForgeEnv;
+use crate::rules::lease::LEASE_LOST;
 
 /// Name of the one host whose bottles a database in a file has. It stays the same when the home is copied to another
 /// machine.
 pub(crate) const LOCAL_HOST: &str = "local";
+
+/// Time for the forge to take a claim.
+const FENCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Writes the rows of issues for a command, or for a claim as long as its lease runs.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +57,48 @@ impl<'a> IssueRows<'a> {
     /// Refuses to go on once the lease is lost: another owner may be at work.
     pub(crate) fn check_lease(&self) -> Result<(), Failure> {
         self.claim().map(drop)
+    }
+
+    /// The file by which the boxes of a run and its sidecar know the end of the lease.
+    pub(crate) fn lease_file(&self, run_dir: &Path) -> Option<LeaseFile> {
+        self.lease?.file_for(run_dir)
+    }
+
+    /// The claim as the forge is told of it, so that it refuses the push of an older one.
+    pub(crate) fn forge_claim(&self, issue: u64) -> Result<Option<ForgeClaim>, Failure> {
+        let Some(lease) = self.lease.filter(|lease| lease.is_shared()) else { return Ok(None) };
+        Ok(Some(ForgeClaim { issue, number: lease.fence()?.number }))
+    }
+
+    /// Tells the forge of the claim before anything is read from it. What an older claim pushed until now is part of what
+    /// is read; what it pushes from now on is refused.
+    pub(crate) async fn raise_fence(
+        &self,
+        source: &Source,
+        access: &ForgeAccess,
+    ) -> Result<(), Failure> {
+        let Some(ForgeClaim { issue, number }) = self.forge_claim(access.env.issue)? else {
+            return Ok(());
+        };
+        let (url, env) = (&source.push_urls()?.first, access.git_env());
+        let raised = source.repo.raise_fence(url, (issue, number), env, FENCE_LIMIT).await;
+        match raised.or_general()? {
+            RaisedFence::Held(_) => Ok(()),
+            RaisedFence::Newer(_) => Err(self.note_overtaken()),
+            RaisedFence::Rejected { reason } => {
+                let text = format!("origin rejects the fence of issue #{issue}: {reason}");
+                let remedy = "allow the account to push refs below refs/bottleworks/fence/";
+                Err(Failure::new(BottleExit::General, text).with_remedy(remedy))
+            }
+        }
+    }
+
+    /// Takes up that the forge has a newer claim.
+    pub(crate) fn note_overtaken(&self) -> Failure {
+        match self.lease {
+            Some(lease) => lease.note_fenced(),
+            None => Failure::new(BottleExit::General, LEASE_LOST),
+        }
     }
 
     /// True once the lease is lost.

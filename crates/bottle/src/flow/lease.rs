@@ -1,9 +1,11 @@
 //! The lease of a claim, as its worker sees it. Its end is measured on the boot-time clock from before the store was asked,
 //! so that no clock of another machine and no sleep of this one makes it longer than the store's.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use engine::lease_file::LeaseFile;
 use host::signal::{Cancel, CancelReason};
 use model::exit::BottleExit;
 use orchestrator_db::{Fence, IssueKey, Store, WorkItem};
@@ -28,6 +30,9 @@ pub(crate) struct LeaseHolder {
     pub(crate) host: String,
     /// As the store has it: `host/process`.
     pub(crate) name: String,
+    /// True if other hosts may take over what this one does not renew. Its boxes and sidecars then end with their leases
+    /// by themselves; on a single host they outlive a restart.
+    pub(crate) is_shared: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +42,8 @@ struct LeaseState {
     /// nobody has to hold.
     term: Option<(Duration, Duration)>,
     is_lost: bool,
+    /// What the shim and the sidecar of the run read.
+    file: Option<LeaseFile>,
 }
 
 impl Lease {
@@ -50,7 +57,7 @@ impl Lease {
         cancel: Cancel,
     ) -> Self {
         let term = work.state.is_held().then(|| (length, deadline(asked_at, length)));
-        let state = Mutex::new(LeaseState { fence: work.fence, term, is_lost: false });
+        let state = Mutex::new(LeaseState { fence: work.fence, term, is_lost: false, file: None });
         Self { store, key: work.key.clone(), holder, cancel, state }
     }
 
@@ -76,8 +83,8 @@ impl Lease {
                 match store.reclaim_work(key, state.fence, &holder.name, length) {
                     Ok(Some(work)) => {
                         tracing::info!(issue = %key, fence = %work.fence, "claimed once more");
-                        state.term = Some((length, deadline(asked_at, length)));
                         state.fence = work.fence;
+                        state.set_term(length, deadline(asked_at, length));
                     }
                     Ok(None) => return Err(self.lose(state)),
                     Err(error) => {
@@ -107,7 +114,16 @@ impl Lease {
             // The next look claims it once more, or finds that it is lost.
             Some(_) | None => Duration::ZERO,
         };
-        state.term = Some((length, end));
+        state.set_term(length, end);
+    }
+
+    /// The file by which the boxes of this run and its sidecar know the end of the lease; `None` if they do not end with it.
+    pub(crate) fn file_for(&self, run_dir: &Path) -> Option<LeaseFile> {
+        let mut state = self.state();
+        let (length, end) = state.term.filter(|_| self.holder.is_shared)?;
+        let file = state.file.insert(LeaseFile::of_run(run_dir)).clone();
+        state.set_term(length, end);
+        Some(file)
     }
 
     /// Takes up that the store refused a write under this claim.
@@ -117,6 +133,11 @@ impl Lease {
             true => lost(),
             false => self.lose(state),
         }
+    }
+
+    /// True if other hosts may claim the same issue.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.holder.is_shared
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -136,12 +157,29 @@ impl Lease {
     }
 }
 
+impl LeaseState {
+    fn set_term(&mut self, length: Duration, end: Duration) {
+        self.term = Some((length, end));
+        // An end that is unknown is no news: the boxes keep the one that they know, which a new claim may move.
+        if let Some(file) = self.file.as_ref().filter(|_| !end.is_zero())
+            && let Err(error) = file.write(end)
+        {
+            tracing::warn!(
+                error = model::error_chain(&error),
+                "the end of a lease could not be written"
+            );
+        }
+    }
+}
+
 fn lost() -> Failure {
     Failure::new(BottleExit::General, LEASE_LOST)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use orchestrator_db::{WorkClaim, WorkNote, WorkRequest, WorkStep, open_file};
 
     use super::*;
@@ -175,7 +213,7 @@ mod tests {
 
     fn awake(scene: &Scene) -> (Lease, Cancel) {
         let cancel = Cancel::new();
-        let holder = LeaseHolder { host: "a".to_owned(), name: "a/1".to_owned() };
+        let holder = LeaseHolder { host: "a".to_owned(), name: "a/1".to_owned(), is_shared: true };
         let (store, asked_at) = (Arc::clone(&scene.store), host::clock::boottime());
         let lease = Lease::of_claim(store, holder, &scene.work, LENGTH, asked_at, cancel.clone());
         (lease, cancel)
@@ -219,6 +257,32 @@ mod tests {
         let newer = scene.store.work(&scene.work.key).expect("read").expect("work").fence;
         lease.note_renewal(Some(newer), LENGTH, host::clock::boottime());
         lease.fence().expect_err("it is another one's");
+    }
+
+    #[tokio::test]
+    async fn boxes_know_the_end_that_was_asked_for_last_and_no_end_that_is_only_doubted() {
+        let scene = scene();
+        let (lease, _) = awake(&scene);
+        let dir = tempfile::tempdir().expect("a run directory");
+        let file = lease.file_for(dir.path()).expect("leases of this holder are shared");
+        let end = || fs::read_to_string(dir.path().join("lease")).expect("an end");
+        let first = end();
+        let fence = lease.fence().expect("it runs");
+        lease.note_renewal(None, LENGTH, Duration::ZERO);
+        assert_eq!(end(), first);
+        lease.note_renewal(Some(fence), LENGTH, host::clock::boottime() + LENGTH);
+        assert!(end() > first, "{first} {}", end());
+        lease.note_renewal(Some(fence), Duration::from_millis(6), host::clock::boottime());
+        file.ended().await;
+    }
+
+    #[test]
+    fn boxes_of_a_single_host_outlive_their_lease() {
+        let scene = scene();
+        let (lease, _) = awake(&scene);
+        let holder = LeaseHolder { is_shared: false, ..lease.holder.clone() };
+        let lease = Lease { holder, ..lease };
+        assert_eq!(lease.file_for(Path::new("/nowhere")), None);
     }
 
     #[test]

@@ -180,6 +180,9 @@ async fn start_once(
         None => host::env::current_dir().or_exit(BottleExit::Usage)?,
     };
     let source = Source::find(&dir, access.as_ref()).await?;
+    if let Some(access) = &access {
+        rows.raise_fence(&source, access).await?;
+    }
     let base = match &access {
         Some(_) => source.base_at_origin(ui, home, None).await?,
         None => source.choose_base(ui, home, &base).await?,
@@ -279,6 +282,9 @@ async fn resume_once(
         None => None,
     };
     let source = Source::find(&record.repo, access.as_ref()).await?;
+    if let Some(access) = &access {
+        rows.raise_fence(&source, access).await?;
+    }
     if record.base_source == BaseSource::Origin {
         source.fetch(ui, home).await?;
     }

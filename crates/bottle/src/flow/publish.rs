@@ -74,10 +74,14 @@ impl Publisher<'_> {
             branch: meta.pins.branch.clone(),
             commit,
             update: BranchUpdate::FastForward,
+            claim: self.rows.forge_claim(self.access.env.issue)?,
             env: self.access.git_env(),
         };
-        let Pushed { publication: mut sent, unreachable } =
+        let Pushed { publication: mut sent, unreachable, was_overtaken } =
             push.run(self.log, self.redactor).await.or_general()?;
+        if was_overtaken {
+            return Err(self.rows.note_overtaken());
+        }
         if !sent.pushed {
             let transient = unreachable.then(|| Failure::transient("origin could not be reached"));
             return Ok((sent, transient));

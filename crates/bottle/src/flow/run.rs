@@ -81,6 +81,7 @@ impl<'a> BottleRun<'a> {
             secrets,
             earlier_usage: used_by(&record, &part.manifest.provider),
             cancel: context.cancel.clone(),
+            lease: context.rows.lease_file(saved.dir.path()),
         };
         let run = Run::open(saved, options).map_err(Self::failure)?;
         source.repo = source.repo.logged(run.git_log());

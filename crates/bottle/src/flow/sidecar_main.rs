@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::launch::{self, BoxStatus};
+use engine::lease_file::LeaseFile;
 use forge::{Scope, ScopedForge};
 use guest::FORGE_SOCKET_FILE;
 use host::file::write_atomic;
@@ -104,6 +105,7 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
         tokio::select! {
             _reason = cancel.cancelled() => {}
             () = box_ended(dir) => {}
+            () = lease_ended(dir) => {}
         }
     };
     sidecar::serve(listener, Arc::new(dispatcher), stop).await.or_general()
@@ -111,6 +113,14 @@ async fn serve(dir: &RunDir, place: &SidecarPlace) -> Result<(), Failure> {
 
 pub(crate) fn open_log(dir: &RunDir, redactor: &Arc<Redactor>) -> Result<OperationLog, Failure> {
     OperationLog::open_or_create(dir, Arc::clone(redactor)).or_general()
+}
+
+/// Waits until the lease of the run is over; for ever if its boxes do not end with it.
+async fn lease_ended(dir: &RunDir) {
+    match LeaseFile::find(dir.path()) {
+        Some(lease) => lease.ended().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn box_ended(dir: &RunDir) {

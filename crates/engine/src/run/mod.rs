@@ -39,11 +39,12 @@ use crate::box_command::{BoxCommand, BoxCommandSummary};
 use crate::evidence::Pins;
 use crate::export::{ExportError, make_import_repo};
 use crate::launch::{LaunchError, Launcher};
+use crate::lease_file::LeaseFile;
 use crate::report::{Reporter, report_agent_event};
 use crate::terminal::AttachedTerminal;
 use crate::workspace::{WorkspaceError, WorkspaceOptions, make_harness_state, make_workspace};
 
-pub use phase::{Push, Pushed, advance, gather_evidence};
+pub use phase::{ForgeClaim, Push, Pushed, advance, gather_evidence};
 pub use product::{ImportSource, Product, SetupCommand};
 pub use record::{ImportOutcome, Phase, ProductRecord, RunRecord};
 
@@ -164,6 +165,7 @@ pub struct Run<R: ProductRecord> {
     pub terminal: Option<AttachedTerminal>,
     secrets: Vec<Secret>,
     earlier_usage: Usage,
+    lease: Option<LeaseFile>,
     commands: Arc<CommandsLog>,
     /// The programs of this machine: looked up while the agent works, because some take long to answer.
     snapshot: LaterSnapshot,
@@ -178,6 +180,8 @@ pub struct RunOptions {
     pub secrets: Vec<Secret>,
     pub earlier_usage: Usage,
     pub cancel: Cancel,
+    /// The boxes of the run end with this lease.
+    pub lease: Option<LeaseFile>,
 }
 
 impl<R: ProductRecord> Run<R> {
@@ -185,7 +189,7 @@ impl<R: ProductRecord> Run<R> {
     pub fn open(saved: SavedRun<R>, options: RunOptions) -> Result<Self, RunError> {
         let mut secrets = saved.secrets();
         let SavedRun { dir, record, plan } = saved;
-        let RunOptions { boxes, secrets: more, earlier_usage, cancel } = options;
+        let RunOptions { boxes, secrets: more, earlier_usage, cancel, lease } = options;
         secrets.extend(more);
         let redactor = Arc::new(Redactor::new(secrets.clone()));
         let commands = CommandsLog::open(&dir, Arc::clone(&redactor))?;
@@ -198,6 +202,7 @@ impl<R: ProductRecord> Run<R> {
             plan,
             boxes,
             cancel,
+            lease,
             redactor,
             terminal: None,
             secrets,
@@ -256,7 +261,8 @@ impl<R: ProductRecord> Run<R> {
     }
 
     pub fn launcher(&self) -> Result<Launcher, LaunchError> {
-        Launcher::of_this_program(self.boxes.backend, self.secrets.clone())
+        let launcher = Launcher::of_this_program(self.boxes.backend, self.secrets.clone())?;
+        Ok(Launcher { lease: self.lease.clone(), ..launcher })
     }
 
     /// Waits for the agent's box and reports the agent's progress.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use host::file::mask_tree;
 use host::git::{
-    BranchUpdate, GitError, PushOutcome, PushSpec, RemoteBranch, SealedRepo, UserEnv, push_problem,
+    BranchUpdate, GitError, PushFence, PushOutcome, PushSpec, RaisedFence, RemoteBranch,
+    SealedRepo, UserEnv, push_problem,
 };
 use model::error_chain;
 use model::id::{BranchName, Sha};
@@ -231,9 +232,21 @@ pub struct Push<'a> {
     pub branch: BranchName,
     pub commit: &'a Sha,
     pub update: BranchUpdate<'a>,
+    /// The claim under which it pushes, where others may claim the same issue: the forge refuses an older one.
+    pub claim: Option<ForgeClaim>,
     /// The environment of the user whose credentials are used.
     pub env: UserEnv,
 }
+
+/// Claim on an issue, as the forge knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct ForgeClaim {
+    pub issue: u64,
+    pub number: u64,
+}
+
+/// Reason for which nothing was pushed under a claim.
+const NEWER_CLAIM: &str = "origin has a newer claim of this issue: another host works on it now";
 
 /// Result of a [`Push`].
 #[derive(Debug)]
@@ -242,6 +255,22 @@ pub struct Pushed {
     pub publication: Publication,
     /// True if it is unknown whether the branch arrived: a retry may help.
     pub unreachable: bool,
+    /// True if origin has a newer claim of the issue.
+    pub was_overtaken: bool,
+}
+
+/// What became of a push to one address.
+struct Sent {
+    problem: Option<String>,
+    /// True if it is unknown whether the branch arrived.
+    unreachable: bool,
+    was_overtaken: bool,
+}
+
+impl Sent {
+    fn failed(problem: String) -> Self {
+        Self { problem: Some(problem), unreachable: false, was_overtaken: false }
+    }
 }
 
 /// Knowledge about a push after origin was asked.
@@ -255,7 +284,8 @@ impl Push<'_> {
     /// Pushes. A process that was killed may have pushed the same before, and its git may have outlived it; pushing again
     /// what is there already changes nothing, so the process that continues does it again.
     pub async fn run(self, log: &OperationLog, redactor: &Redactor) -> Result<Pushed, StoreError> {
-        let (mut problem, unreachable) = self.run_at(self.url, self.update, log, redactor).await?;
+        let Sent { mut problem, unreachable, was_overtaken } =
+            self.run_first(log, redactor).await?;
         let pushed = problem.is_none();
         if pushed {
             problem = self.run_at_others(log, redactor).await?;
@@ -269,7 +299,60 @@ impl Push<'_> {
             pull_text: None,
             note: None,
         };
-        Ok(Pushed { publication, unreachable })
+        Ok(Pushed { publication, unreachable, was_overtaken })
+    }
+
+    /// Pushes to the first address, whose fence decides between claims.
+    async fn run_first(&self, log: &OperationLog, redactor: &Redactor) -> Result<Sent, StoreError> {
+        let fence = match self.raise_fence(log, redactor).await? {
+            Ok(fence) => fence,
+            Err(sent) => return Ok(sent),
+        };
+        let sent = self.run_at(self.url, (self.update, fence), log, redactor).await?;
+        if sent.problem.is_some() && fence.is_some() {
+            // A takeover since then is the reason that people need to know.
+            match self.raise_fence(log, redactor).await? {
+                Err(overtaken) if overtaken.was_overtaken => return Ok(overtaken),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Brings the fence of the issue to the claim; `Err` if nothing may be pushed under it.
+    async fn raise_fence(
+        &self,
+        log: &OperationLog,
+        redactor: &Redactor,
+    ) -> Result<Result<Option<PushFence>, Sent>, StoreError> {
+        let Some(ForgeClaim { issue, number }) = self.claim else { return Ok(Ok(None)) };
+        let operation =
+            |outcome| Operation::new("fence", format!("#{issue} claim {number}"), outcome);
+        log.append(&operation(OperationOutcome::Intended))?;
+        let env = self.env.clone();
+        let raised = self.repo.raise_fence(self.url, (issue, number), env, QUERY_LIMIT).await;
+        host::failpoint::hit("fenced");
+        let (outcome, result) = match raised {
+            Ok(RaisedFence::Held(value)) => {
+                (OperationOutcome::Done, Ok(Some(PushFence { issue, value })))
+            }
+            Ok(RaisedFence::Newer(_)) => {
+                let problem = Some(NEWER_CLAIM.to_owned());
+                let sent = Sent { problem, unreachable: false, was_overtaken: true };
+                (OperationOutcome::Refused, Err(sent))
+            }
+            Ok(RaisedFence::Rejected { reason }) => {
+                let text = format!("origin rejected the fence of the issue: {reason}");
+                (OperationOutcome::Failed, Err(Sent::failed(redactor.redact(&text).into_owned())))
+            }
+            Err(error) => {
+                let problem = redactor.redact(&error.to_string()).into_owned();
+                let sent = Sent { unreachable: true, ..Sent::failed(problem) };
+                (OperationOutcome::Failed, Err(sent))
+            }
+        };
+        log.append(&operation(outcome))?;
+        Ok(result)
     }
 
     /// Pushes to the further addresses. As with git, one that fails does not keep the branch from the next.
@@ -281,7 +364,7 @@ impl Push<'_> {
         let mut problems = Vec::new();
         for (at, url) in self.more_urls.iter().enumerate() {
             let update = self.update_at(url).await;
-            let (problem, _) = self.run_at(url, update, log, redactor).await?;
+            let Sent { problem, .. } = self.run_at(url, (update, None), log, redactor).await?;
             let (number, count) = (at + 2, self.more_urls.len() + 1);
             problems.extend(problem.map(|it| format!("push address {number} of {count}: {it}")));
         }
@@ -297,18 +380,18 @@ impl Push<'_> {
         }
     }
 
-    /// Pushes to one address. Returns the problem, if there is one, and whether it is unknown if the branch arrived.
+    /// Pushes to one address.
     async fn run_at(
         &self,
         url: &str,
-        update: BranchUpdate<'_>,
+        (update, fence): (BranchUpdate<'_>, Option<PushFence>),
         log: &OperationLog,
         redactor: &Redactor,
-    ) -> Result<(Option<String>, bool), StoreError> {
+    ) -> Result<Sent, StoreError> {
         let Self { repo, branch, commit, env, .. } = self;
         let operation = |outcome| Operation::new("push", format!("{branch} {commit}"), outcome);
         log.append(&operation(OperationOutcome::Intended))?;
-        let spec = PushSpec { url, branch, commit, update };
+        let spec = PushSpec { url, branch, commit, update, fence };
         let pushed = repo.push(spec, env.clone(), PUSH_LIMIT).await;
         host::failpoint::hit("pushed");
         let failure = push_problem(&pushed).map(|text| redactor.redact(&text).into_owned());
@@ -329,7 +412,7 @@ impl Push<'_> {
         let found = matches!(pushed, Err(_) | Ok(PushOutcome::Rejected { .. }));
         let detail = json!({"found_on_origin": found && problem.is_none()});
         log.append(&operation(outcome).with_detail(detail))?;
-        Ok((problem, unreachable))
+        Ok(Sent { problem, unreachable, was_overtaken: false })
     }
 
     /// Asks origin about a push that did not clearly succeed. A rejection is final; after any other failure the server may

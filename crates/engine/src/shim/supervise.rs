@@ -32,6 +32,12 @@ use crate::record::ExitRecord;
 /// Time limit for the end of a box after the final signal.
 const AFTER_KILL: Duration = Duration::from_secs(20);
 
+/// Longest time for which a box whose lease is over may tidy up: another host may begin soon.
+const LEASE_GRACE: Duration = Duration::from_secs(1);
+
+/// Why a box ended whose lease nobody renewed.
+const LEASE_ENDED: &str = "the lease on its work was not renewed in time; the box ended itself";
+
 /// Time limit for output after the end of a box.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
@@ -49,6 +55,7 @@ enum Cause {
     Memory,
     Space,
     Overflow,
+    Lease,
 }
 
 /// Signals from outside: SIGTERM means stop and SIGUSR1 means freeze.
@@ -161,6 +168,7 @@ impl Watched {
             let mut silence = std::pin::pin!(watch_silence(spec, &last_output, traffic));
             tokio::select! {
                 event = self.watch(&control, &mut exit, spec, &mut reasons, disk) => event,
+                () = lease_ended(config) => Err(Cause::Lease),
                 () = &mut silence => Err(Cause::Silence),
                 never = keep_pulse(&control, &box_dir) => match never {},
             }
@@ -227,6 +235,14 @@ impl Watched {
     }
 }
 
+/// Waits until the lease of the box is over; for ever without one.
+async fn lease_ended(config: &ShimConfig) {
+    match &config.lease {
+        Some(lease) => lease.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Reasons to end a box, beside its own end and its use of resources.
 struct Reasons<'a> {
     stop_signals: &'a mut StopSignals,
@@ -242,11 +258,12 @@ async fn end(
     cause: Cause,
 ) -> BoxExit {
     let polite = match cause {
-        Cause::Deadline | Cause::Silence | Cause::Stop | Cause::Freeze => true,
+        Cause::Deadline | Cause::Silence | Cause::Stop | Cause::Freeze | Cause::Lease => true,
         Cause::Memory | Cause::Space | Cause::Overflow => false,
     };
     if polite && control.terminate().await.is_ok() {
         let grace = Duration::from_millis(spec.grace_ms);
+        let grace = if cause == Cause::Lease { grace.min(LEASE_GRACE) } else { grace };
         if let Ok(box_exit) = tokio::time::timeout(grace, &mut *exit).await {
             return box_exit;
         }
@@ -272,6 +289,7 @@ fn judge(
         (Some(Cause::Deadline | Cause::Silence), _) => Ended::OutOfTime,
         (Some(Cause::Stop), _) => Ended::Stopped,
         (Some(Cause::Freeze), _) => Ended::Frozen,
+        (Some(Cause::Lease), _) => Ended::Infra { reason: LEASE_ENDED.to_owned() },
         (Some(Cause::Memory), _) | (None, BoxExit::OutOfMemory) => Ended::OutOfMemory,
         (Some(Cause::Space | Cause::Overflow), _) => Ended::OutOfSpace,
         (None, exit) => match report {

@@ -137,6 +137,7 @@ impl ForkRun<'_> {
             branch: to.branch.clone(),
             commit: tip,
             update,
+            claim: None,
             env: UserEnv::from_env(),
         }
     }

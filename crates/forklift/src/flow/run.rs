@@ -92,7 +92,8 @@ impl<'a> ForkRun<'a> {
         };
         let secrets: Vec<_> = forge.token.iter().cloned().collect();
         shell::terminal::hide(saved.secrets().into_iter().chain(secrets.clone()));
-        let run = Run::open(saved, RunOptions { boxes, secrets, earlier_usage, cancel });
+        let run =
+            Run::open(saved, RunOptions { boxes, secrets, earlier_usage, cancel, lease: None });
         let run = run.map_err(Self::failure)?;
         let repo = repo.logged(run.git_log());
         Ok(Self { run, ui, repo, forge, cache: places.cache.clone(), places: places.clone() })

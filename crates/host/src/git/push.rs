@@ -8,6 +8,7 @@ use model::command::{CommandSpec, render_command};
 use model::id::{BranchName, Sha};
 
 use super::call::{Git, GitCall, GitOutput, argv_with};
+use super::fence::{PushFence, fence_ref};
 use super::seal::{push_env, push_flags};
 use super::settings::GitSettings;
 use super::worktree_repo::{argv_ls_remote, read_remote_branch};
@@ -26,6 +27,8 @@ pub struct PushSpec<'a> {
     pub branch: &'a BranchName,
     pub commit: &'a Sha,
     pub update: BranchUpdate<'a>,
+    /// Moves in the same step, or nothing does.
+    pub fence: Option<PushFence>,
 }
 
 /// Change that a push may make to a branch that exists.
@@ -86,8 +89,13 @@ impl SealedRepo {
         let receiver = receive_pack(&git, spec.url).await?;
         let kind = LockKind::Exclusive { note: "push" };
         let lock = FileLock::acquire(&self.path().join(LOCK_FILE), kind, timeout).await?;
-        let call =
-            GitCall::new(argv_push(spec, receiver)).within(timeout).reading_file(lock.into_file());
+        let fence = match spec.fence {
+            Some(fence) => Some(self.fence_words(fence).await?),
+            None => None,
+        };
+        let call = GitCall::new(argv_push(spec, fence, receiver))
+            .within(timeout)
+            .reading_file(lock.into_file());
         read_push(&git.call(call).await?, spec)
     }
 
@@ -118,7 +126,18 @@ impl SealedRepo {
         read_remote_branch(&git.query(call).await?, branch)
     }
 
-    async fn git_of_user(&self, env: UserEnv, url: &str) -> Result<Git, GitError> {
+    /// The condition and the refspec by which a fence moves with a push.
+    async fn fence_words(&self, fence: PushFence) -> Result<FenceWords, GitError> {
+        let (old, new) =
+            (self.write_fence(fence.value).await?, self.write_fence(fence.value.next()).await?);
+        let name = fence_ref(fence.issue);
+        Ok(FenceWords {
+            lease: format!("--force-with-lease={name}:{old}"),
+            refspec: format!("{new}:{name}"),
+        })
+    }
+
+    pub(super) async fn git_of_user(&self, env: UserEnv, url: &str) -> Result<Git, GitError> {
         let (env, flags) = (env.into_vars(), push_flags(self.path()));
         let mut git = Git { env, flags, ..self.git.clone() };
         for (name, value) in push_env(self.object_format()) {
@@ -131,9 +150,38 @@ impl SealedRepo {
     }
 }
 
+/// What a fence adds to a push.
+#[derive(Debug)]
+struct FenceWords {
+    lease: String,
+    refspec: String,
+}
+
+/// Why the other side, or git on its behalf, did not change a ref.
+pub(super) struct PushRefusal {
+    pub(super) reason: String,
+}
+
+impl PushRefusal {
+    /// Reads what became of one ref of a push; `None` if it changed or was there already.
+    pub(super) fn of_ref(answer: &GitOutput, name: &str) -> Result<Option<Self>, GitError> {
+        let text = String::from_utf8_lossy(&answer.stdout);
+        match (text.lines().find_map(|line| parse_status_line(line, name)), answer.status) {
+            (Some(("!", summary)), _) => Ok(Some(Self { reason: summary.to_owned() })),
+            (Some(_), 0) => Ok(None),
+            (None, 0) => Err(answer.unreadable("no word about the ref")),
+            _ => Err(answer.failure()),
+        }
+    }
+}
+
 /// Builds the arguments. Without a lease git only fast-forwards a branch; with one, it changes only a branch that is at
 /// the expected commit.
-fn argv_push(spec: PushSpec<'_>, receiver: Option<String>) -> Vec<OsString> {
+fn argv_push(
+    spec: PushSpec<'_>,
+    fence: Option<FenceWords>,
+    receiver: Option<String>,
+) -> Vec<OsString> {
     let full = spec.branch.full_ref();
     let lease = match spec.update {
         BranchUpdate::FastForward => None,
@@ -144,7 +192,10 @@ fn argv_push(spec: PushSpec<'_>, receiver: Option<String>) -> Vec<OsString> {
         --recurse-submodules=no --no-progress";
     let rest = ["--end-of-options".to_owned(), spec.url.to_owned(), refspec];
     let receiver = receiver.map(|command| format!("--receive-pack={command}"));
-    argv_with(words, lease.into_iter().chain(receiver).chain(rest))
+    let (fence_lease, fence_refspec) = fence.map(|it| (it.lease, it.refspec)).unzip();
+    let atomic = fence_lease.is_some().then(|| "--atomic".to_owned());
+    let flags = lease.into_iter().chain(atomic).chain(fence_lease).chain(receiver);
+    argv_with(words, flags.chain(rest).chain(fence_refspec))
 }
 
 /// Returns the command that receives the push, if it must not be git's usual one. At a path of this machine the receiver
@@ -192,7 +243,8 @@ fn argv_delete(url: &str, branch: &BranchName, expected: &Sha) -> Vec<OsString> 
 
 fn read_delete(answer: &GitOutput, branch: &BranchName) -> Result<DeleteOutcome, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
-    match (text.lines().find_map(|line| parse_status_line(line, branch)), answer.status) {
+    match (text.lines().find_map(|line| parse_status_line(line, &branch.full_ref())), answer.status)
+    {
         (Some(("-", _)), 0) => Ok(DeleteOutcome::Deleted),
         (Some(("!", summary)), _) => Ok(DeleteOutcome::Rejected { reason: summary.to_owned() }),
         (_, 0) => Err(answer.unreadable("no word about the branch")),
@@ -205,7 +257,8 @@ fn read_delete(answer: &GitOutput, branch: &BranchName) -> Result<DeleteOutcome,
 fn read_push(answer: &GitOutput, spec: PushSpec<'_>) -> Result<PushOutcome, GitError> {
     let text = String::from_utf8_lossy(&answer.stdout);
     let may_replace = spec.update != BranchUpdate::FastForward;
-    let Some((flag, summary)) = text.lines().find_map(|line| parse_status_line(line, spec.branch))
+    let Some((flag, summary)) =
+        text.lines().find_map(|line| parse_status_line(line, &spec.branch.full_ref()))
     else {
         return Err(match answer.status {
             0 => answer.unreadable("no word about the branch"),
@@ -224,11 +277,11 @@ fn read_push(answer: &GitOutput, spec: PushSpec<'_>) -> Result<PushOutcome, GitE
 }
 
 /// Parses a line `flag`, tab, `from:to`, tab, summary.
-fn parse_status_line<'a>(line: &'a str, branch: &BranchName) -> Option<(&'a str, &'a str)> {
+fn parse_status_line<'a>(line: &'a str, full: &str) -> Option<(&'a str, &'a str)> {
     let mut fields = line.splitn(3, '\t');
     let (flag, refs, summary) = (fields.next()?, fields.next()?, fields.next()?);
     let (_, to) = refs.split_once(':')?;
-    (to == branch.full_ref()).then_some((flag, summary))
+    (to == full).then_some((flag, summary))
 }
 
 #[cfg(test)]
@@ -239,7 +292,7 @@ mod tests {
 
     fn with_spec<T>(update: BranchUpdate<'_>, act: impl FnOnce(PushSpec<'_>) -> T) -> T {
         let (commit, branch) = (Sha::parse(A).unwrap(), BranchName::parse("fix/login").unwrap());
-        act(PushSpec { url: "-evil", branch: &branch, commit: &commit, update })
+        act(PushSpec { url: "-evil", branch: &branch, commit: &commit, update, fence: None })
     }
 
     fn outcome_of(
@@ -262,7 +315,10 @@ mod tests {
     }
 
     fn shown(update: BranchUpdate<'_>) -> String {
-        with_spec(update, |spec| argv_push(spec, None)).join(" ".as_ref()).into_string().unwrap()
+        with_spec(update, |spec| argv_push(spec, None, None))
+            .join(" ".as_ref())
+            .into_string()
+            .unwrap()
     }
 
     #[test]

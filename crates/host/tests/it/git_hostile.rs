@@ -83,7 +83,7 @@ async fn a_push_runs_no_hook_of_anybody() {
     let url = world.path("remote.git").display().to_string();
     let branch = BranchName::parse("x").unwrap();
     let update = BranchUpdate::FastForward;
-    let spec = PushSpec { url: &url, branch: &branch, commit: &base, update };
+    let spec = PushSpec { url: &url, branch: &branch, commit: &base, update, fence: None };
     let outcome = sealed.push(spec, world.user_env(), LIMIT).await.unwrap();
     assert_eq!(outcome, PushOutcome::Created);
     assert_eq!(world.marks(), "");

@@ -166,7 +166,7 @@ async fn a_ref_moves_only_from_where_it_was() {
 }
 
 fn forward<'a>(url: &'a str, commit: &'a Sha, branch: &'a BranchName) -> PushSpec<'a> {
-    PushSpec { url, branch, commit, update: BranchUpdate::FastForward }
+    PushSpec { url, branch, commit, update: BranchUpdate::FastForward, fence: None }
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_replacement_leaves_a_branch_alone_that_others_moved() {
         let (url, branch, env) = (&url, &name, world.user_env());
         async move {
             let update = BranchUpdate::Replace { expected: &expected };
-            let spec = PushSpec { url, branch, commit: &commit, update };
+            let spec = PushSpec { url, branch, commit: &commit, update, fence: None };
             sealed.push(spec, env, LIMIT).await.unwrap()
         }
     };

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where it stopped")]
 
 mod clock;
+mod git_fence;
 mod git_forged;
 mod git_hostile;
 mod git_sealed;

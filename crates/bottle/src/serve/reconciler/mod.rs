@@ -47,6 +47,7 @@ use super::{Service, dispatch, notify};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
+use crate::flow::issue_row::LOCAL_HOST;
 use crate::flow::lease::{Lease, LeaseHolder};
 
 /// Pause before the first retry; each further one doubles it.
@@ -92,8 +93,11 @@ impl Reconciler {
     pub(crate) fn new(service: Arc<Service>) -> Result<Self, Failure> {
         let random = u64::from_le_bytes(host::random::bytes().or_general()?);
         let host = service.host.clone();
-        let holder =
-            LeaseHolder { name: format!("{host}/{}-{random:016x}", std::process::id()), host };
+        let holder = LeaseHolder {
+            name: format!("{host}/{}-{random:016x}", std::process::id()),
+            is_shared: host != LOCAL_HOST,
+            host,
+        };
         let (result_sender, results) = mpsc::unbounded_channel();
         let (found_sender, found) = mpsc::unbounded_channel();
         Ok(Self {

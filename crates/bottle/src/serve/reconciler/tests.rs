@@ -83,7 +83,8 @@ fn add_row(store: &dyn Store, host: &str) {
 /// A database in which this host claimed an issue whose bottle is on `host`; what a worker finds of the bottle.
 fn find_with_row_of(service: &Service, host: &str) -> Result<bool, String> {
     let store = &service.store;
-    let holder = LeaseHolder { host: LOCAL_HOST.to_owned(), name: "local/1".to_owned() };
+    let holder =
+        LeaseHolder { host: LOCAL_HOST.to_owned(), name: "local/1".to_owned(), is_shared: false };
     let work = claim(&**store, &holder.name);
     add_row(&**store, host);
     let (asked_at, cancel) = (host::clock::boottime(), host::signal::Cancel::new());

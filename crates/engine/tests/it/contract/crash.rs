@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use engine::box_dir::{BoxDir, ShimConfig};
 use engine::launch::{BoxStatus, LaunchError, attach, box_status};
+use engine::lease_file::LeaseFile;
 use host::process::{ProcessHandle, Signal, send_signal};
 use model::verdict::Ended;
 use sandbox::spec::BoxSpec;
@@ -23,6 +24,7 @@ on_every_backend! {
     a_box_that_runs_cannot_be_launched_again,
     a_box_whose_shim_died_is_a_failure_of_ours,
     the_death_of_the_launcher_lifts_no_deadline,
+    a_box_ends_with_a_lease_that_nobody_renews,
     a_terminal_that_closes_does_not_end_the_box,
     an_agent_that_kills_all_it_can_is_still_the_agent,
 }
@@ -85,13 +87,34 @@ async fn the_death_of_the_launcher_lifts_no_deadline(rig: &Rig) {
     assert_eq!(fs::read(box_dir.stdout(sh.spec.output)).expect("a log"), b"out\n");
 }
 
+/// Its holder renews the lease until the box is under way, and then hangs.
+async fn a_box_ends_with_a_lease_that_nobody_renews(rig: &Rig) {
+    let (lease, length) = (LeaseFile::of_run(rig.dir()), Duration::from_secs(2));
+    let renew = || lease.write(host::clock::boottime() + length).expect("a renewal");
+    renew();
+    let script = format!("{}: >started; sleep 900", DAEMONS.replace("TOKEN", &token()));
+    let running = rig.sh(&script).grace_ms(20_000).lease(&lease).launch();
+    let started = rig.workspace().join("started");
+    let mut renewed_at = host::clock::boottime();
+    while !started.exists() {
+        tokio::time::sleep(length / 10).await;
+        renewed_at = host::clock::boottime();
+        renew();
+    }
+    let ran = running.end().await;
+    let Ended::Infra { reason } = &ran.record.ended else { panic!("{ran:#?}") };
+    assert!(reason.contains("the lease on its work was not renewed in time"), "{reason}");
+    assert!(host::clock::boottime() >= renewed_at + length, "it ended before its lease");
+    assert_silent(&rig.workspace()).await;
+}
+
 /// Names the order of a launcher that is a process of its own.
 const ORDER: &str = "BOTTLEWORKS_TEST_ORDER";
 
 /// Launches a box from this same program, started once more.
 fn launch_elsewhere(rig: &Rig, spec: &BoxSpec) -> Child {
     let file = rig.dir().join("order-of-the-launcher.json");
-    let order = ShimConfig { spec: spec.clone(), backend: rig.kind(), egress: None };
+    let order = ShimConfig { spec: spec.clone(), backend: rig.kind(), egress: None, lease: None };
     fs::write(&file, serde_json::to_vec(&order).expect("JSON")).expect("a file");
     let mut command = Hermetic::new().command(host::env::current_exe().expect("this program"));
     command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use engine::box_dir::BoxDir;
 use engine::launch::{self, Launcher, attach};
+use engine::lease_file::LeaseFile;
 use engine::record::ExitRecord;
 use engine::workspace::{give, make_harness_state};
 use host::process::{Signal, send_signal};
@@ -80,6 +81,7 @@ impl Rig {
             words: Vec::new(),
             backend: kind,
             secrets: Vec::new(),
+            lease: None,
         }
     }
 
@@ -205,6 +207,12 @@ impl<'a> Sh<'a> {
     /// Tells the launcher a secret that must not be written anywhere.
     pub(crate) fn secret(mut self, value: &str) -> Self {
         self.launcher.secrets.push(Secret::new(value));
+        self
+    }
+
+    /// The box ends with this lease.
+    pub(crate) fn lease(mut self, lease: &LeaseFile) -> Self {
+        self.launcher.lease = Some(lease.clone());
         self
     }
 

@@ -144,7 +144,11 @@ fn argv_push(remote: &RemoteName, refspec: &str) -> Vec<OsString> {
 
 /// Builds the query for one branch of a remote, given by its name or URL.
 pub(in crate::git) fn argv_ls_remote(remote: &str, branch: &BranchName) -> Vec<OsString> {
-    let values = [remote, &branch.full_ref()];
+    argv_ls_remote_ref(remote, &branch.full_ref())
+}
+
+pub(in crate::git) fn argv_ls_remote_ref(remote: &str, full: &str) -> Vec<OsString> {
+    let values = [remote, full];
     argv_with("ls-remote --quiet --refs --end-of-options", values)
 }
 
@@ -153,10 +157,16 @@ pub(in crate::git) fn read_remote_branch(
     answer: &GitOutput,
     branch: &BranchName,
 ) -> Result<RemoteBranch, GitError> {
+    read_remote_ref(answer, &branch.full_ref())
+}
+
+pub(in crate::git) fn read_remote_ref(
+    answer: &GitOutput,
+    full: &str,
+) -> Result<RemoteBranch, GitError> {
     let refs = String::from_utf8_lossy(&answer.stdout).replace('\t', " ");
     let refs = parse_refs(refs.as_bytes()).ok_or_else(|| answer.unreadable("no list of refs"))?;
-    let full = branch.full_ref();
-    let found = refs.into_iter().find(|(name, _)| *name == full);
+    let found = refs.into_iter().find(|(name, _)| name == full);
     Ok(found.map_or(RemoteBranch::Absent, |(_, sha)| RemoteBranch::At(sha)))
 }
 

@@ -12,7 +12,7 @@ mod take;
 mod worktree;
 
 pub use branch::RemoteBranch;
-pub(super) use branch::{argv_ls_remote, read_remote_branch};
+pub(super) use branch::{argv_ls_remote, argv_ls_remote_ref, read_remote_branch, read_remote_ref};
 pub use worktree::{DirtyPath, WorktreeEntry};
 
 use std::ops::Deref;
