@@ -8,9 +8,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use host::git::{GitError, OldValue, RefName, SealedRepo, UserRepo};
+use model::escape::escape_line;
 use model::id::{BoxName, BranchName, IdError, RunId, Sha};
 use model::verdict::Ended;
 use sandbox::spec::{BoxLimits, BoxOutput, BoxSpec, MIB, MountAccess};
+use serde::{Deserialize, Serialize};
 
 use crate::box_dir::BoxDir;
 use crate::launch::{LaunchError, Launcher, attach};
@@ -24,8 +26,19 @@ const BUNDLE_CAP: u64 = 256 * MIB;
 const NO_BRANCH: i32 = 10;
 const AT_KNOWN: i32 = 11;
 
+/// Start of the line that says how many files are in no commit; their names follow.
+const UNCOMMITTED: &str = "uncommitted ";
+
+/// Names of uncommitted files that are kept.
+const UNCOMMITTED_NAMED: usize = 5;
+
 /// Runs inside the box. Its output is checked outside.
 const SCRIPT: &str = r#"
+left=$(git status --porcelain=v1 --no-renames --untracked-files=normal 2>/dev/null | head -n 10000)
+if [ -n "$left" ]; then
+    echo "uncommitted $(echo "$left" | wc -l)" >&2
+    echo "$left" | head -n 5 | cut -c 4-203 >&2
+fi
 branch=$1; shift
 tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
 at=11; for known in "$@"; do [ "$tip" = "$known" ] && exit $at; at=$((at + 1)); done
@@ -64,6 +77,44 @@ pub enum ExportError {
     Name(#[from] IdError),
     #[error("could not export the workspace: {reason}")]
     Box { reason: String },
+}
+
+/// Files in a workspace that differ from its last commit, as the box of the export saw them. They are in nothing that the host
+/// has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncommitted {
+    pub count: usize,
+    /// The first of them, as git quotes them.
+    pub names: Vec<String>,
+}
+
+impl Uncommitted {
+    /// The files in words, the first of them by name.
+    pub fn words(&self) -> String {
+        let more = match self.count.saturating_sub(self.names.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more}", self.names.join(", "))
+    }
+
+    /// Reads what the export wrote; `None` if it named no file.
+    fn parse(stderr: &str) -> Option<Self> {
+        let mut lines = stderr.lines();
+        let count = lines.find_map(|line| line.strip_prefix(UNCOMMITTED)?.trim().parse().ok())?;
+        let names = lines.take(UNCOMMITTED_NAMED.min(count));
+        Some(Self { count, names: names.map(|name| escape_line(name).into_owned()).collect() })
+    }
+}
+
+/// The files that the export of this number found in no commit. The workspace is the agent's, so it is only a hint.
+pub fn find_uncommitted(
+    request: &ExportRequest<'_>,
+    attempt: u32,
+) -> Result<Option<Uncommitted>, IdError> {
+    let spec = export_box(request, attempt, BUNDLE_CAP)?;
+    let bytes = std::fs::read(BoxDir::new(&spec.box_dir).stderr()).unwrap_or_default();
+    Ok(Uncommitted::parse(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Makes the host's repository of a run, anew if there was one, with exactly what the pinned commits reach: a commit that
@@ -212,5 +263,20 @@ fn export_env() -> BTreeMap<String, String> {
 fn last_line(box_dir: &BoxDir) -> String {
     let bytes = std::fs::read(box_dir.stderr()).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    model::escape::escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
+    escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_no_commit_is_counted_and_the_first_of_it_named() {
+        assert_eq!(Uncommitted::parse("fatal: no repository\n"), None);
+        let found = Uncommitted::parse("uncommitted 7\na\n\"b\\tc\"\nd\ne\nf\nfatal: x\n");
+        let found = found.expect("files");
+        assert_eq!(found.words(), "a, \"b\\tc\", d, e, f and 2 more");
+        let one = Uncommitted::parse("uncommitted 1\nu.txt\nfatal: x\n").expect("a file");
+        assert_eq!(one.words(), "u.txt");
+    }
 }

@@ -156,7 +156,11 @@ fn dispatch(ui: &Ui, cli: ForkliftCli) -> Outcome {
             Ok(ForkliftExit::Success)
         }
         ForkliftCommand::Script => {
-            ui.page(include_str!("../../agent/SCRIPTED.md"));
+            let text = include_str!("../../agent/SCRIPTED.md");
+            match ui.is_json() {
+                true => ui.document(&serde_json::json!({ "text": text })),
+                false => ui.page(text),
+            }
             Ok(ForkliftExit::Success)
         }
         ForkliftCommand::Completions(args) => {

@@ -102,7 +102,7 @@ impl<'a> DemoUser<'a> {
         checkout: &Path,
     ) -> Result<Self, Failure<S>> {
         let (folder, home) = (folder.path(), folder.path().join("home"));
-        std::fs::create_dir_all(&home).or_exit(S::GENERAL)?;
+        host::file::create_dirs(&home).or_exit(S::GENERAL)?;
         std::fs::write(home.join(".gitconfig"), GIT_SETTINGS).or_exit(S::GENERAL)?;
         let exe = host::env::current_exe().or_exit(S::GENERAL)?;
         let is_multi_call = exe.file_name().is_some_and(|name| name == MULTI_CALL);

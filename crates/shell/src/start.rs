@@ -93,7 +93,12 @@ fn run_command<C: Parser, T: Into<u8>, S: ExitStatus>(
     }));
     ui.finish();
     match outcome {
-        Ok(Ok(status)) => ExitCode::from(status.into()),
+        Ok(Ok(status)) => {
+            let status = status.into();
+            report_lost_output::<S>()
+                .filter(|_| status == 0)
+                .unwrap_or_else(|| ExitCode::from(status))
+        }
         Ok(Err(failure)) => {
             ui.failure(&failure);
             exit_code(failure.status)
@@ -165,8 +170,20 @@ fn show_usage<S: ExitStatus>(
     }
     if is_help {
         show_help(error);
+        if let Some(status) = report_lost_output::<S>() {
+            return status;
+        }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Says that output was lost, as on a full disk, and returns the status of that; `None` if all of it was written.
+fn report_lost_output<S: ExitStatus>() -> Option<ExitCode> {
+    let error = terminal::take_lost_output()?;
+    terminal::print_error(&format!(
+        "error: standard output could not be written, so some of it is missing: {error}"
+    ));
+    Some(exit_code(S::GENERAL))
 }
 
 /// Help that was asked for goes to standard output, help instead of a missing subcommand to standard error.

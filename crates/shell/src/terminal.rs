@@ -29,6 +29,7 @@ static TERMINAL: LazyLock<Mutex<Terminal>> = LazyLock::new(|| {
         redactor: Arc::new(Redactor::new([])),
         spinner: None,
         step: None,
+        lost_output: None,
     })
 });
 
@@ -73,6 +74,8 @@ struct Terminal {
     redactor: Arc<Redactor>,
     spinner: Option<ProgressBar>,
     step: Option<Step>,
+    /// The first failure to write to standard output.
+    lost_output: Option<io::Error>,
 }
 
 impl Terminal {
@@ -122,18 +125,29 @@ pub(crate) fn width() -> Option<u16> {
     host::terminal::size().map(|(_, columns)| columns)
 }
 
-/// Writes to standard output. A reader that stopped reading is not an error.
+/// Writes to standard output. A reader that stopped reading is not an error; any other failure is told at the end.
 pub(crate) fn print(text: &str) {
-    let terminal = Terminal::lock();
-    let text = terminal.redactor.redact(text);
+    let mut terminal = Terminal::lock();
+    let redactor = Arc::clone(&terminal.redactor);
+    let text = redactor.redact(text);
     let write = || {
         let mut out = io::stdout().lock();
-        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
     };
-    match &terminal.spinner {
+    let written = match &terminal.spinner {
         Some(spinner) => spinner.suspend(write),
         None => write(),
+    };
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        terminal.lost_output.get_or_insert(error);
     }
+}
+
+/// Takes the failure by which some of the output was lost.
+pub(crate) fn take_lost_output() -> Option<io::Error> {
+    Terminal::lock().lost_output.take()
 }
 
 /// Writes a line to standard error, above the spinner if there is one.

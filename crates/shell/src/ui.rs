@@ -2,6 +2,7 @@
 //! coloured only on a terminal, and JSON on request.
 
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use comfy_table::presets::NOTHING;
@@ -28,6 +29,9 @@ pub struct Ui {
     /// Subject of each line and event, where several things are done at once.
     subject: Option<Arc<str>>,
 }
+
+/// True once an event is on standard output.
+static EVENT_WAS_PRINTED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Clone)]
 enum Mode {
@@ -211,6 +215,7 @@ impl Ui {
         if let (Some(object), Some(fields)) = (object.as_object_mut(), fields.as_object()) {
             object.extend(fields.clone());
         }
+        EVENT_WAS_PRINTED.store(true, Ordering::Relaxed);
         terminal::print(&format!("{object}\n"));
     }
 
@@ -279,7 +284,11 @@ impl Ui {
 
     /// Prints a JSON document, with or without `--json`.
     pub fn json(&self, value: &impl Serialize) {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        // After an event the whole output is one value for each line.
+        let text = match EVENT_WAS_PRINTED.load(Ordering::Relaxed) {
+            true => serde_json::to_string(value).unwrap_or_default(),
+            false => serde_json::to_string_pretty(value).unwrap_or_default(),
+        };
         if let Mode::Kept(kept) = &self.mode {
             let document = serde_json::from_str(&Self::redacted(&text)).unwrap_or_default();
             return lock_kept(kept).documents.push(document);

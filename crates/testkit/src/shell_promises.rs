@@ -1,6 +1,7 @@
 //! Promises that the three programs keep alike on a command line: exit statuses, panics, secrets, completions, the
 //! manual page, JSON, colours. Each product's suite runs the same list over its own binary.
 
+use std::fs::File;
 use std::process::Command;
 
 use serde_json::Value;
@@ -36,6 +37,7 @@ impl Shell {
         self.hidden_words_are_refused();
         self.help_shows_the_exit_statuses();
         self.completions_are_answered();
+        self.output_that_is_lost_is_a_failure();
         self.the_manual_page_is_rendered();
         self.nothing_is_coloured_without_a_terminal();
         self.errors_are_coloured_on_a_terminal();
@@ -43,6 +45,17 @@ impl Shell {
         self.doctor_tries_a_box();
         self.doctor_names_the_remedy_for_a_bubblewrap_that_is_refused();
         self.doctor_says_that_git_is_too_old_or_not_there();
+    }
+
+    /// A full disk, as under a script that keeps the output.
+    fn output_that_is_lost_is_a_failure(&self) {
+        for args in [&["--help"][..], &["completions", "bash"], &["man"]] {
+            let full = File::options().write(true).open("/dev/full").expect("a full device");
+            let ended = self.command(args).stdout(full).output().expect("a program");
+            let stderr = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(1), "{args:?}: {stderr}");
+            assert!(stderr.contains("No space left on device"), "{args:?}: {stderr}");
+        }
     }
 
     fn command(&self, args: &[&str]) -> Command {

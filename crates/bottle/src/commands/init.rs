@@ -63,7 +63,7 @@ fn write_manifest(ui: &Ui, home: &Home, agent: &InitAgent, path: &Path) -> Resul
     let is_provider = Provider::parse(&agent.name).is_ok();
     let model = agent.options.model.as_deref().filter(|_| is_provider);
     let text = render_template(&agent.name, model);
-    std::fs::create_dir_all(home.manifest_dir(ManifestKind::Agents)).or_general()?;
+    host::file::create_dirs(home.manifest_dir(ManifestKind::Agents)).or_general()?;
     host::file::write_atomic(path, text.as_bytes(), 0o600).or_general()?;
     ui.result("manifest", &format!("{} is written", path.display()));
     Ok(())

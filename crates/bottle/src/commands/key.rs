@@ -36,6 +36,8 @@ pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
             show(ui, &ring, &load(&ring)?)
         }
         KeyCommand::Rotate => {
+            // The document is the whole result for scripts.
+            let ui = &ui.without_events();
             let old = load(&ring)?;
             // Signing needs the chain too, so no run that ends after this moment is signed by the old key.
             let chain = HostChain::open(&home.host_chain, host::clock::now()).or_general()?;

@@ -153,7 +153,8 @@ async fn state_of(record: &Record, run: &BottleRunRecord) -> OldBottleState {
             Err(_) => false,
         },
     };
-    match (record.state, is_whole && is_elsewhere) {
+    let has_all = is_whole && is_elsewhere && run.uncommitted.is_none();
+    match (record.state, has_all) {
         (BottleState::Running | BottleState::Frozen, _) if record.forge.is_some() => {
             OldBottleState::Waiting
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use shell::Ui;
 use shell::config::{SharedConfigCommand, cmd_shared_config};
 
@@ -45,6 +46,7 @@ pub(crate) fn cmd_serve(ui: &Ui, args: &ServeArgs) -> Outcome {
 
 pub(crate) fn cmd_config(ui: &Ui, command: &BottleConfigCommand) -> Outcome {
     match command {
+        BottleConfigCommand::Show if ui.is_json() => ui.document(&json!({ "text": EXPLAINED })),
         BottleConfigCommand::Show => ui.page(EXPLAINED),
         BottleConfigCommand::Shared(command) => cmd_shared_config(ui, &PROGRAM, command)?,
         BottleConfigCommand::Check { file } => {

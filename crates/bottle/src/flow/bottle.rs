@@ -209,7 +209,7 @@ impl Record {
 impl Bottle {
     /// Creates a bottle. Creating the folder claims the name, so two starts never get the same one.
     pub(crate) fn create(home: &Home, label: &str) -> Result<Self, Failure> {
-        fs::create_dir_all(&home.bottles).or_general()?;
+        host::file::create_dirs(&home.bottles).or_general()?;
         for attempt in 1..=ATTEMPTS {
             let slug = next_slug(label, attempt)
                 .ok_or_else(|| Failure::usage(format!("'{label}' cannot be a bottle's name")))?;

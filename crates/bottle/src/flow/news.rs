@@ -27,7 +27,7 @@ impl BottleRun<'_> {
         let name = format!("bring-{}", self.run.dir.next_box("bring"));
         let layout = self.run.layout(&name, BRING_SECS).map_err(Self::failure)?;
         let folder = layout.box_dir.join("guest/news");
-        fs::create_dir_all(&folder).or_general()?;
+        host::file::create_dirs(&folder).or_general()?;
         let wants = [pins.base.clone(), pins.start.clone()];
         let haves = self.haves().await?;
         self.source.repo.pack_into(&folder, &wants, &haves).await.or_general()?;

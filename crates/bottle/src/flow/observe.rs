@@ -253,7 +253,7 @@ fn name_some(paths: &[String]) -> String {
 
 /// Locks a repository for a fetch: two concurrent ones would conflict over refs.
 async fn lock_fetch(home: &Home, repo: &UserRepo) -> Result<FileLock, Failure> {
-    std::fs::create_dir_all(&home.mirrors).or_general()?;
+    host::file::create_dirs(&home.mirrors).or_general()?;
     let path = home.mirrors.join(format!("{}.fetch", repo_key(repo)));
     let kind = LockKind::Exclusive { note: "fetch" };
     FileLock::acquire(&path, kind, FETCH_LIMIT * 2).await.or_general()

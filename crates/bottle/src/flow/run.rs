@@ -21,7 +21,7 @@ use model::verdict::Ended;
 use orchestrator_db::BottleStep;
 use run_store::operation_log::{Operation, OperationOutcome as Done};
 use run_store::run_dir::RunDir;
-use sandbox::spec::BoxUser;
+use sandbox::spec::{BoxUser, MountAccess};
 use serde_json::json;
 
 use super::access::ForgeAccess;
@@ -73,6 +73,10 @@ impl<'a> BottleRun<'a> {
             harness_state: bottle.harness_state(),
             limits: box_limits(&part.manifest.limits)?,
             agent_secs: part.manifest.limits.timeout_secs,
+            agent_access: match part.planning {
+                true => MountAccess::ReadOnly,
+                false => MountAccess::ReadWrite,
+            },
         };
         let secrets: Vec<_> = access.iter().map(|access| access.token.clone()).collect();
         shell::terminal::hide(saved.secrets().into_iter().chain(secrets.clone()));

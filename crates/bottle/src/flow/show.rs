@@ -47,6 +47,10 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
         }
         (None, None) => {}
     }
+    if let Some(left) = &meta.uncommitted {
+        let place = format!("in no commit, only in the workspace: {}", left.words());
+        ui.result("uncommitted", &place);
+    }
     for scan in &meta.scans {
         ui.event("scan", &json!(scan));
     }
@@ -55,7 +59,7 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
         &json!({
             "slug": meta.slug, "run": meta.run, "path": dir.path(), "verdict": meta.verdict,
             "publication": meta.publication, "done": meta.done, "watchdog_fired": meta.watchdog.is_some(),
-            "status": meta.exit_status,
+            "status": meta.exit_status, "uncommitted": meta.uncommitted,
         }),
     );
 }

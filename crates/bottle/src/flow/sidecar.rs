@@ -113,7 +113,7 @@ impl SidecarPlace {
             (&self.guest, 0o755),
             (&self.command, 0o755),
         ] {
-            fs::create_dir_all(folder).or_general()?;
+            host::file::create_dirs(folder).or_general()?;
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).or_general()?;
         }
         let script =

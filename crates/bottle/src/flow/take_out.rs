@@ -34,10 +34,14 @@ pub(crate) enum Unsound {
 impl BottleWork {
     pub(crate) async fn find(home: &Home, slug: &str) -> Result<Self, Failure> {
         let (bottle, record) = Bottle::open(home, slug)?;
+        let mut uncommitted = None;
         for run in record.runs.iter().rev() {
             let dir = bottle.run(run)?;
             let meta = load_run(&dir)?;
-            let Some(tip) = meta.tip() else { continue };
+            let Some(tip) = meta.tip() else {
+                uncommitted = uncommitted.or(meta.uncommitted.clone());
+                continue;
+            };
             let checkout = WorktreeRepo::discover(&record.repo).await.or_general()?;
             let format = checkout.user().object_format();
             let name = format!("refs/bottle/{}/{}", meta.run, meta.pins.branch);
@@ -53,8 +57,21 @@ impl BottleWork {
             });
         }
         let text = format!("the bottle '{slug}' has no commits yet");
-        let remedy = format!("see what its agent did with: bot-bottle logs {slug}");
-        Err(Failure::not_found(text).with_remedy(remedy))
+        Err(match uncommitted {
+            None => Failure::not_found(text)
+                .with_remedy(format!("see what its agent did with: bot-bottle logs {slug}")),
+            Some(left) => {
+                let (words, folder) = (left.words(), bottle.workspace());
+                let text = format!(
+                    "{text}; its agent left in no commit: {words} (in {})",
+                    folder.display()
+                );
+                let again = "--prompt 'Commit your work'";
+                let remedy =
+                    format!("have it commit them: bot-bottle resume {slug} --headless {again}");
+                Failure::not_found(text).with_remedy(remedy)
+            }
+        })
     }
 
     /// The patch from the bottle's first commit to its last.

@@ -88,7 +88,7 @@ fn check_records(
     let digests = observe_digests(dir, &files)?;
     Ok([
         judge_events(&run.events, &log),
-        judge_files(&files, &digests),
+        judge_files(&files, &digests, is_at_home(home, dir)),
         check_host_chain(home, dir, verified)?,
     ])
 }
@@ -117,15 +117,18 @@ fn observe_digests(
     Ok(digests)
 }
 
+fn is_at_home(home: &Home, dir: &RunDir) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    matches!((real(dir.path()), real(&home.bottles)), (Some(dir), Some(bottles)) if dir.starts_with(&bottles))
+}
+
 fn check_host_chain(
     home: &Home,
     dir: &RunDir,
     verified: &VerifiedBundle,
 ) -> Result<VerificationCheck, Failure> {
-    let inside = |path: &Path| path.canonicalize().ok();
-    match (inside(dir.path()), inside(&home.bottles)) {
-        (Some(dir), Some(bottles)) if dir.starts_with(&bottles) => {}
-        _ => return Ok(not_checked("host chain", "the run is not in this home")),
+    if !is_at_home(home, dir) {
+        return Ok(not_checked("host chain", "the run is not in this home"));
     }
     let chain = RunChain::load(&home.host_chain).map_err(|error| model::error_chain(&error));
     let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());

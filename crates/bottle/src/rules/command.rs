@@ -7,6 +7,7 @@ use orchestrator_db::{IssueKey, WorkState};
 /// Age after which a command is not carried out any more: what was handled is not remembered for ever.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 const WORD_MAX: usize = 20;
+const MODEL: &str = "model";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MemberCommand {
@@ -76,7 +77,7 @@ pub(crate) fn parse_command(text: &str) -> Option<MemberCommand> {
         "retry" => MemberCommand::Retry,
         "resume" if words.is_empty() => MemberCommand::Retry,
         "resume" => MemberCommand::Resume { words },
-        "model" => match words.split_whitespace().collect::<Vec<_>>()[..] {
+        MODEL => match words.split_whitespace().collect::<Vec<_>>()[..] {
             [name] => MemberCommand::Model { name: name.to_owned() },
             _ => unknown(),
         },
@@ -123,11 +124,14 @@ impl CommentCommand {
         let CommandFacts { state, has_bottle, awaits_approval, is_stored, status } = facts;
         let text = match &self.command {
             MemberCommand::Status => status.trim().to_owned(),
+            MemberCommand::Unknown { word } if word == MODEL => {
+                format!("`/{MODEL}` needs the name of one model, without blanks.\n\n{HELP}")
+            }
             MemberCommand::Unknown { word } => {
                 format!("`/{}`: no such command.\n\n{HELP}", inert_line(word))
             }
-            MemberCommand::Approve if !awaits_approval => NO_PLAN.to_owned(),
             _ if is_stored => return None,
+            MemberCommand::Approve if !awaits_approval => NO_PLAN.to_owned(),
             MemberCommand::Retry | MemberCommand::Resume { .. } | MemberCommand::Model { .. }
                 if state == WorkState::Destroyed =>
             {

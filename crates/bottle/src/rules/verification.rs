@@ -114,10 +114,12 @@ pub(crate) fn judge_events(
     }
 }
 
-/// Checks the records and logs beside the statements: missing files are reported, and the others must be as signed.
+/// Checks the records and logs beside the statements. In the home that made them all must be there: who changed one could
+/// remove it instead. A copy elsewhere may lack some, and is not called whole.
 pub(crate) fn judge_files(
     signed: &[Resource],
     found: &BTreeMap<String, Option<String>>,
+    is_at_home: bool,
 ) -> VerificationCheck {
     const NAME: &str = "files";
     let mut changed = Vec::new();
@@ -136,8 +138,11 @@ pub(crate) fn judge_files(
             failed(NAME, format!("changed since they were signed: {}", changed.join(", ")))
         }
         (true, true) => passed(NAME, format!("{held} files, each as it was signed")),
+        (true, false) if is_at_home => {
+            failed(NAME, format!("removed since they were signed: {}", absent.join(", ")))
+        }
         (true, false) if held == 0 => not_checked(NAME, "none of the files is here"),
-        (true, false) => passed(
+        (true, false) => not_checked(
             NAME,
             format!("{held} files as they were signed; not here: {}", absent.join(", ")),
         ),
@@ -244,17 +249,21 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_fails_and_an_absent_one_is_told_of() {
+    fn a_changed_file_fails_and_an_absent_one_fails_at_home_and_is_told_of_elsewhere() {
         let signed = ["a", "b"].map(|name| Resource::new(name, "sha256", "11"));
         let check = |a: Option<&str>, b: Option<&str>| {
             let own = |text: Option<&str>| text.map(str::to_owned);
             let found = BTreeMap::from([("a".to_owned(), own(a)), ("b".to_owned(), own(b))]);
-            judge_files(&signed, &found)
+            (judge_files(&signed, &found, false), judge_files(&signed, &found, true).outcome)
         };
-        assert_eq!(check(Some("11"), Some("11")).outcome, CheckOutcome::Passed);
-        assert!(check(Some("11"), None).words.contains("not here: b"));
-        assert_eq!(check(Some("11"), Some("12")).outcome, CheckOutcome::Failed);
-        assert_eq!(check(None, None).outcome, CheckOutcome::NotChecked);
+        let outcomes = |a, b| (check(a, b).0.outcome, check(a, b).1);
+        let (passed, failed, open) =
+            (CheckOutcome::Passed, CheckOutcome::Failed, CheckOutcome::NotChecked);
+        assert_eq!(outcomes(Some("11"), Some("11")), (passed, passed));
+        assert!(check(Some("11"), None).0.words.contains("not here: b"));
+        assert_eq!(outcomes(Some("11"), None), (open, failed));
+        assert_eq!(outcomes(Some("11"), Some("12")), (failed, failed));
+        assert_eq!(outcomes(None, None), (open, failed));
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn router(service: &Arc<Service>) -> axum::Router {
 fn lock_home(home: &Home) -> Result<FileLock, Failure> {
     let path = &home.serve_lock;
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).or_general()?;
+        host::file::create_dirs(folder).or_general()?;
     }
     let taken = FileLock::try_acquire(path, LockKind::Exclusive { note: "bot-bottle serve" });
     taken.map_err(|error| match error {

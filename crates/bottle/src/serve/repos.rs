@@ -236,7 +236,7 @@ impl Repo {
             // Created whole under another name and moved; a second worker uses what the first one moved.
             let chance = u64::from_le_bytes(host::random::bytes::<8>().or_general()?);
             let half = path.with_extension(format!("half-{chance:x}"));
-            std::fs::create_dir_all(&half).or_general()?;
+            host::file::create_dirs(&half).or_general()?;
             init_source(&half, &self.env.remote_url()).await.or_general()?;
             if std::fs::rename(&half, &path).is_err() {
                 host::file::remove_tree_safely(&half).or_general()?;

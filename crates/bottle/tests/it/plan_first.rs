@@ -8,6 +8,8 @@ use crate::support::{COMMIT, DONE, SLUG};
 
 const PLANNED: &[&str] = &["bot-bottle:worker", "bot-bottle:plan"];
 const PLAN: &str = "[[step]]\nrun = [\"forge\", \"done\", \"success\", \"1. sort, closes #99\"]\n";
+/// Work before the approval: it fails, and the step only passes if it did.
+const EARLY: &str = "[[step]]\nrun = '''{ echo early > early; git add early; git commit -qm early; } 2>/dev/null; test ! -e early'''\n";
 const MARK: &str = "<!-- bot-bottle: plan for this issue";
 
 fn proposed<F: Flavour>(kind: &'static str) -> Option<KindServing<F>> {
@@ -41,6 +43,9 @@ fn approved<F: Flavour>(kind: &'static str, approve: impl Fn(&KindServing<F>)) {
     serving.wait_runs(2, "frozen");
     assert!(serving.last_prompt().contains("Your plan is approved"), "{}", serving.last_prompt());
     assert_eq!((serving.runs(), serving.forge.pulls().len(), plans(&serving).len()), (2, 1, 1));
+    let said = serving.forge.comments().into_iter().map(|comment| comment.body);
+    let answers: Vec<String> = said.filter(|body| body.contains("no plan that waits")).collect();
+    assert_eq!(answers, [""; 0], "an approval that counts is not called void");
 }
 
 fn say<F: Flavour>(words: &'static str) -> impl Fn(&KindServing<F>) {
@@ -76,11 +81,13 @@ fn a_plan_is_approved_in_words() {
 fn other_words_correct_the_plan_and_nothing_is_done_before_it_is_approved() {
     let Some(serving) = proposed::<GiteaFlavour>("gitea") else { return };
     let better = "[[step]]\nrun = [\"forge\", \"done\", \"success\", \"1. sort by age\"]\n";
-    serving.person.script(&format!("{COMMIT}{better}"));
+    serving.person.script(&format!("{EARLY}{better}"));
     say::<GiteaFlavour>("Sort by age, please.")(&serving);
     wait_for("the new plan", || plans(&serving)[0].contains("sort by age").then_some(()));
     serving.wait_runs(2, "needs-attention");
     assert_eq!((plans(&serving).len(), serving.forge.pulls().len()), (1, 0), "one comment, edited");
+    let workspace = serving.person.bottle(SLUG).join("workspace");
+    assert!(workspace.join("README.md").exists() && !workspace.join("early").exists());
     serving.person.script(&format!("{COMMIT}{DONE}"));
     say::<GiteaFlavour>("/approve")(&serving);
     serving.wait_runs(3, "frozen");

@@ -151,6 +151,8 @@ pub struct BoxSettings {
     pub harness_state: PathBuf,
     pub limits: BoxLimits,
     pub agent_secs: u64,
+    /// The agent's access to the workspace; other boxes of the run may write there.
+    pub agent_access: MountAccess,
 }
 
 #[derive(Debug)]
@@ -257,6 +259,7 @@ impl<R: ProductRecord> Run<R> {
 
     pub fn agent_run(&self) -> Result<AgentRun<'_>, RunError> {
         let layout = self.layout("agent", self.boxes.agent_secs)?;
+        let layout = BoxLayout { access: self.boxes.agent_access, ..layout };
         Ok(AgentRun { layout, plan: &self.plan })
     }
 

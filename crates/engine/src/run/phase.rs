@@ -18,7 +18,7 @@ use serde_json::json;
 use super::{PLAN_FILE, Phase, Product, RunError, save};
 use crate::agent_result::agent_result;
 use crate::evidence::{self, Bounds};
-use crate::export::{ExportRequest, Exported, export};
+use crate::export::{ExportRequest, Exported, export, find_uncommitted};
 use crate::launch::{BoxStatus, box_status};
 use crate::publish::Publication;
 use crate::report::report_egress;
@@ -167,14 +167,18 @@ async fn import<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
         known: &[source.pins.base.clone(), source.pins.upstream.clone()],
     };
     let launcher = run.launcher().or_fail::<P>()?;
-    let exported = export(&launcher, &request, &repo, run.dir.next_box("export")).await;
-    let refused = match exported.or_fail::<P>()? {
+    let attempt = run.dir.next_box("export");
+    let exported = export(&launcher, &request, &repo, attempt).await.or_fail::<P>()?;
+    let uncommitted = find_uncommitted(&request, attempt).or_fail::<P>()?;
+    let branch = source.branch.clone();
+    product.run_mut().record.uncommitted = uncommitted;
+    let refused = match exported {
         Exported::Tip(tip) => {
             gather_agent_evidence(product, &repo, &tip).await?;
             None
         }
         Exported::NothingNew => None,
-        Exported::NoBranch => Some(format!("the branch '{}' is gone", source.branch)),
+        Exported::NoBranch => Some(format!("the branch '{branch}' is gone")),
         Exported::Refused(reason) => Some(reason),
     };
     product.run_mut().record.import_refused = refused;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::agent_result::AgentResult;
 use crate::box_command::BoxCommandSummary;
 use crate::evidence::Evidence;
+use crate::export::Uncommitted;
 use crate::publish::Publication;
 use crate::record::ExitRecord;
 use crate::workspace::WorkspaceNotes;
@@ -65,6 +66,9 @@ pub struct RunRecord<R: ProductRecord> {
     #[serde(default)]
     pub agent_result: Option<AgentResult>,
     pub evidence: Option<Evidence>,
+    /// Files that the agent left in no commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncommitted: Option<Uncommitted>,
     /// Reason for which nothing could be imported.
     pub import_refused: Option<String>,
     pub verdict: Option<R::Verdict>,
@@ -97,6 +101,7 @@ impl<R: ProductRecord> RunRecord<R> {
             agent_box: None,
             agent_result: None,
             evidence: None,
+            uncommitted: None,
             import_refused: None,
             verdict: None,
             publication: None,

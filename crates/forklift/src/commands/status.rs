@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::exit::ForkliftExit;
+use model::id::BranchName;
 use shell::Ui;
 
 use super::{ForkliftDirs, block_on};
@@ -28,13 +29,16 @@ pub(crate) struct StatusArgs {
     /// Leave a fork out from now on, until it is synced again: one that was moved or is kept no longer
     #[arg(long, value_name = "DIR", conflicts_with = "max_days")]
     forget: Option<PathBuf>,
+    /// Leave only this branch of the fork out, until a sync asks for it again
+    #[arg(long, value_name = "BRANCH", value_parser = BranchName::parse, requires = "forget")]
+    branch: Option<BranchName>,
 }
 
 pub(crate) fn cmd_status(ui: &Ui, args: &StatusArgs) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     let (rows, unreadable) = block_on(observe_forks(&places, args.max_days))?;
     if let Some(fork) = &args.forget {
-        return forget(ui, fork, &rows);
+        return forget(ui, fork, args.branch.as_ref(), &rows);
     }
     for path in &unreadable {
         ui.warn(&format!("{} cannot be read: syncs that failed may be missing", path.display()));
@@ -50,14 +54,21 @@ pub(crate) fn cmd_status(ui: &Ui, args: &StatusArgs) -> Outcome {
     Ok(if is_overdue { ForkliftExit::NotIntegrated } else { ForkliftExit::Success })
 }
 
-/// Leaves a fork out, by its folder as it is shown.
-fn forget(ui: &Ui, fork: &Path, rows: &[ForkStatus]) -> Outcome {
-    if !rows.iter().any(|row| row.fork == fork) {
-        let text = format!("no fork is shown as {}", fork.display());
+/// Leaves a fork out, or one of its branches, by its folder as it is shown.
+fn forget(ui: &Ui, fork: &Path, branch: Option<&BranchName>, rows: &[ForkStatus]) -> Outcome {
+    let is_meant = |row: &ForkStatus| {
+        row.fork == fork && branch.is_none_or(|branch| row.branch.as_ref() == Some(branch))
+    };
+    let words = branch.map_or_else(String::new, |branch| format!(" ({branch})"));
+    if !rows.iter().any(is_meant) {
+        let text = format!("no fork is shown as {}{words}", fork.display());
         return Err(Failure::usage(text).with_remedy("see all with: forklift status"));
     }
-    AttemptStore::from_env()?.update(fork, |log| log.is_forgotten = true)?;
-    ui.result("forgotten", &format!("{}, until it is synced again", fork.display()));
+    AttemptStore::from_env()?.update(fork, |log| match branch {
+        Some(branch) => log.forget_branch(branch),
+        None => log.forget(),
+    })?;
+    ui.result("forgotten", &format!("{}{words}, until it is synced again", fork.display()));
     Ok(ForkliftExit::Success)
 }
 

@@ -131,7 +131,7 @@ impl AttemptStore {
         fork: &Path,
         change: impl FnOnce(&mut AttemptLog) -> T,
     ) -> Result<T, Failure> {
-        std::fs::create_dir_all(&self.folder).or_machine()?;
+        host::file::create_dirs(&self.folder).or_machine()?;
         let path = self.path(fork);
         let kind = LockKind::Exclusive { note: "attempt" };
         let lock_path = path.with_extension("lock");

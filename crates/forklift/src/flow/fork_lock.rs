@@ -41,7 +41,7 @@ pub(crate) fn try_fork_lock(repo: &UserRepo, cache: &Path) -> Result<Option<File
 
 fn lock_path(repo: &UserRepo, cache: &Path) -> Result<PathBuf, Failure> {
     let folder = cache.join("forks");
-    std::fs::create_dir_all(&folder).or_machine()?;
+    host::file::create_dirs(&folder).or_machine()?;
     Ok(folder.join(format!("{}.run", fork_key(repo))))
 }
 

@@ -103,8 +103,13 @@ pub(crate) async fn observe_forks(
     });
     let forgotten: BTreeSet<PathBuf> =
         logs.iter().filter(|log| log.is_forgotten).map(|log| log.fork.clone()).collect();
-    groups.retain(|group| !forgotten.contains(&group[0].record.fork.path));
     logs.retain(|log| !log.is_forgotten);
+    groups.retain(|group| {
+        let fork = &group[0].record.fork;
+        let mut logs = logs.iter().filter(|log| log.fork == fork.path);
+        !forgotten.contains(&fork.path)
+            && !logs.any(|log| log.forgotten_branches.contains(&fork.branch))
+    });
     let mut rows = Vec::new();
     for group in &groups {
         let log = logs.iter().find(|log| log.fork == group[0].record.fork.path);
@@ -115,7 +120,11 @@ pub(crate) async fn observe_forks(
         let known: Vec<&BranchName> =
             known.filter(|fork| fork.path == log.fork).map(|fork| &fork.branch).collect();
         for (branch, attempts) in attempts_without_run(log, &known) {
-            rows.extend(status_without_run(&log.fork, branch, &attempts, max_days));
+            let row = status_without_run(&log.fork, branch, &attempts, max_days);
+            if let Some(mut row) = row {
+                name_end_of_branch(places, &mut row).await;
+                rows.push(row);
+            }
         }
     }
     Ok((rows, unreadable))
@@ -257,6 +266,19 @@ fn last_good(syncs: &[FinishedSync<'_>]) -> Option<LastGood> {
     let good = newest_good(syncs)?;
     let at = days_since(good.at).map(|_| good.at);
     Some(LastGood { run: good.run.as_ref().map(ToString::to_string), at })
+}
+
+/// The row of a branch that failed and never had a run. One that origin does not have is one that nobody keeps, or a slip of
+/// the pen.
+async fn name_end_of_branch(places: &ForkliftDirs, row: &mut ForkStatus) {
+    let Some(branch) = &row.branch else { return };
+    let Ok(checkout) = find_repo(&row.fork).await else { return };
+    let fetched = FetchedRefs::load(&checkout, &places.cache);
+    let Ok(origin) = RemoteName::parse("origin") else { return };
+    if fetched.remote(&origin).is_some_and(|origin| !origin.has(branch)) {
+        row.next =
+            format!("{} --branch {}", forget(&row.fork), quoted_path(Path::new(branch.as_str())));
+    }
 }
 
 /// Status of a branch that never had a run, or of a list of forks; `None` if all is well with it.

@@ -332,7 +332,7 @@ async fn writable(repo: UserRepo) -> Result<UserRepo, Failure> {
 /// Two forklifts that fetch into one repository at once would trip over each other's refs.
 async fn lock_fetch(repo: &UserRepo, cache: &Path) -> Result<FileLock, Failure> {
     let folder = cache.join("forks");
-    std::fs::create_dir_all(&folder).or_machine()?;
+    host::file::create_dirs(&folder).or_machine()?;
     let path = folder.join(format!("{}.lock", fork_key(repo)));
     let lock = FileLock::acquire(&path, LockKind::Exclusive { note: "fetch" }, FETCH_LIMIT * 2);
     lock.await.or_machine()

@@ -40,7 +40,7 @@ impl Preview {
         };
         let seen = observe(ui, repo, options).await?;
         let folder = cache.join("previews");
-        std::fs::create_dir_all(&folder).or_machine()?;
+        host::file::create_dirs(&folder).or_machine()?;
         let folder = TempDir::new_in(&folder).or_machine()?;
         let mirror = cache.join("mirrors").join(format!("{}.git", fork_key(&seen.repo)));
         let pins = [&seen.pins.base, &seen.pins.upstream];

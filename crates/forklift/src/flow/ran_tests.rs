@@ -244,7 +244,7 @@ fn unknown(side: &str, check: &Option<TreeCheck>) -> Option<String> {
 
 fn keep(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).or_machine()?;
+        host::file::create_dirs(folder).or_machine()?;
     }
     host::file::write_transient(file, bytes, 0o600).or_machine()
 }

@@ -19,7 +19,7 @@ use model::exit::{ExitStatus, ForkliftExit};
 use model::id::{BranchName, RunId, Sha};
 use model::verdict::Ended;
 use run_store::run_dir::{self, RunDir};
-use sandbox::spec::{BoxUser, Root};
+use sandbox::spec::{BoxUser, MountAccess, Root};
 use shell::Ui;
 use shell::runtime::{stop_status, unless_stopped};
 
@@ -85,6 +85,7 @@ impl<'a> ForkRun<'a> {
             harness_state: saved.dir.harness_state(),
             limits: places.shared.box_limits(),
             agent_secs: settings.timeout_secs,
+            agent_access: MountAccess::ReadWrite,
         };
         let earlier_usage = match &saved.record.resumed_from {
             Some(earlier) => usage_of(&places.runs, earlier)?,

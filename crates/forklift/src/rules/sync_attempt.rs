@@ -1,6 +1,6 @@
 //! Attempts to bring a fork up to date, as they are recorded: a sync may fail before it has a run, or be killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -98,6 +98,9 @@ pub(crate) struct AttemptLog {
     /// True if the user does not keep the fork any more; the next attempt takes it back.
     #[serde(default)]
     pub(crate) is_forgotten: bool,
+    /// The same for single branches.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) forgotten_branches: BTreeSet<BranchName>,
 }
 
 /// Need for a notification after an attempt.
@@ -109,15 +112,40 @@ pub(crate) enum Notification {
 
 impl AttemptLog {
     pub(crate) fn new(fork: PathBuf) -> Self {
-        let (attempts, notified_of) = (Vec::new(), BTreeMap::new());
-        Self { fork, attempts, notified: None, notified_of, is_forgotten: false }
+        let (attempts, notified_of, forgotten_branches) = Default::default();
+        Self {
+            fork,
+            attempts,
+            notified: None,
+            notified_of,
+            is_forgotten: false,
+            forgotten_branches,
+        }
     }
 
     pub(crate) fn begin(&mut self, attempt: SyncAttempt) {
         self.is_forgotten = false;
+        if let Some(branch) = &attempt.branch {
+            self.forgotten_branches.remove(branch);
+        }
         self.attempts.push(attempt);
         let more = self.attempts.len().saturating_sub(MOST_ATTEMPTS);
         self.attempts.drain(..more);
+    }
+
+    /// Forgets the fork with all that failed there: it does not come back with the next attempt.
+    pub(crate) fn forget(&mut self) {
+        self.is_forgotten = true;
+        self.attempts.clear();
+    }
+
+    /// Forgets one branch of the fork, until somebody asks for it again.
+    pub(crate) fn forget_branch(&mut self, branch: &BranchName) {
+        let is_kept: Vec<bool> =
+            self.attempts.iter().map(|it| self.branch_of(it) != Some(branch)).collect();
+        let mut is_kept = is_kept.into_iter();
+        self.attempts.retain(|_| is_kept.next().unwrap_or(true));
+        self.forgotten_branches.insert(branch.clone());
     }
 
     /// The branch that an attempt is about: the one that it found or asked for, else the one that the newest attempt without a
@@ -146,6 +174,9 @@ impl AttemptLog {
         let branch = own.as_ref().and_then(|own| own.branch.clone());
         if let Some(own) = own {
             own.end = Some(end);
+            if let Some(branch) = &found_branch {
+                self.forgotten_branches.remove(branch);
+            }
             own.found_branch = found_branch;
         }
         if is_deferred {
@@ -196,11 +227,9 @@ mod tests {
         AttemptProcess { pid: 7, boot: "boot".to_owned() }
     }
 
-    /// Makes an attempt that ends with this problem, and returns whether the user is notified.
-    fn attempt(log: &mut AttemptLog, second: i64, problem: Option<&str>) -> bool {
-        let began_at = at(second);
-        log.begin(SyncAttempt {
-            began_at,
+    fn begun(second: i64) -> SyncAttempt {
+        SyncAttempt {
+            began_at: at(second),
             process: process(),
             branch: None,
             target: None,
@@ -209,7 +238,13 @@ mod tests {
             lock_file: None,
             end: None,
             is_at_work: false,
-        });
+        }
+    }
+
+    /// Makes an attempt that ends with this problem, and returns whether the user is notified.
+    fn attempt(log: &mut AttemptLog, second: i64, problem: Option<&str>) -> bool {
+        let began_at = at(second);
+        log.begin(begun(second));
         let problem = problem.map(str::to_owned);
         let end = end_with(at(second + 1), problem.clone());
         let is_due = log.end(began_at, &process(), (end, None)) == Notification::Due;
@@ -257,9 +292,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_forgotten_comes_back_only_when_it_is_asked_for() {
+        let mut log = AttemptLog::new("/fork".into());
+        let [main, typo] = ["main", "mian"].map(|name| BranchName::parse(name).expect("a name"));
+        let begin = |log: &mut AttemptLog, second, branch: &BranchName| {
+            let branch = Some(branch.clone());
+            log.begin(SyncAttempt { branch, ..begun(second) });
+        };
+        begin(&mut log, 1, &typo);
+        begin(&mut log, 2, &main);
+        log.forget_branch(&typo);
+        assert_eq!((log.attempts.len(), log.forgotten_branches.contains(&typo)), (1, true));
+        begin(&mut log, 3, &main);
+        assert!(log.forgotten_branches.contains(&typo));
+        begin(&mut log, 4, &typo);
+        assert!(log.forgotten_branches.is_empty());
+        log.forget();
+        assert!(log.is_forgotten && log.attempts.is_empty());
+    }
+
+    #[test]
     fn the_newest_attempts_are_kept() {
         let mut log = AttemptLog::new("/fork".into());
-        log.is_forgotten = true;
+        log.forget();
         for second in 0..=MOST_ATTEMPTS {
             attempt(&mut log, i64::try_from(second).expect("small"), Some(&"x".repeat(5000)));
         }

@@ -45,6 +45,12 @@ impl FileError {
     }
 }
 
+/// Creates a folder with those above it. A failure names the folder.
+pub fn create_dirs(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    std::fs::create_dir_all(path).map_err(FileError::io("create", path))
+}
+
 /// Returns how many bytes an ordinary user may still write to the file system of `path`.
 pub fn free_space(path: &Path) -> Result<u64, FileError> {
     let stat = rustix::fs::statvfs(path)

@@ -86,6 +86,11 @@ async fn already_merged(
                 "{id} is done, but {branch} has commits that are not in {base}; move them to another workstream"
             ));
         }
+        MergedCommits::TakenBack => {
+            return blocked(format!(
+                "{id} was merged into {base} and taken back there; to bring it back, revert the commit that reverted it"
+            ));
+        }
         MergedCommits::BaseGone => {
             return blocked(format!(
                 "{id} is done, but {base}, which it was merged into, does not exist any more; restore it, or merge {branch} by hand"

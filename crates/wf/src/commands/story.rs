@@ -249,7 +249,7 @@ impl<'a> StoryView<'a> {
 
     fn words(&self) -> String {
         let lost = match self.state() {
-            StoryState::Lost => ": it was merged, and its commits are not in the base branch",
+            StoryState::Lost => ": it was merged, and its work is not in the base branch",
             StoryState::Open | StoryState::In(_) => "",
         };
         let changed = if self.has_changed() { ", story changed since" } else { "" };

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use host::git::WorktreeRepo;
+use model::id::Sha;
 
 use crate::disk::{ProjectDirs, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
@@ -106,6 +107,8 @@ pub(crate) enum MergedCommits {
     /// In the base branch, or merged by a forge, which may have written them anew.
     Present,
     Lost,
+    /// In the base branch, where every file that they changed is again as it was before.
+    TakenBack,
     /// The base branch does not exist.
     BaseGone,
 }
@@ -133,7 +136,31 @@ pub(crate) async fn observe_merged(
             return Ok(MergedCommits::Lost);
         }
     }
-    Ok(MergedCommits::Present)
+    match was_taken_back(product, workstream, &base).await? {
+        true => Ok(MergedCommits::TakenBack),
+        false => Ok(MergedCommits::Present),
+    }
+}
+
+/// True if nothing of what a workstream changed is in a commit that contains it: a revert leaves the commits where they are.
+async fn was_taken_back(
+    product: &WorktreeRepo,
+    workstream: &Workstream,
+    base: &Sha,
+) -> WfResult<bool> {
+    let meta = &workstream.meta;
+    let Some(accepted) = &meta.last_commit_sha else { return Ok(false) };
+    let user = product.user();
+    let (Some(start), Some(accepted)) = (
+        user.resolve_commit(meta.base_sha.as_str()).await.or_exit(WfExit::General)?,
+        user.resolve_commit(accepted.as_str()).await.or_exit(WfExit::General)?,
+    ) else {
+        return Ok(false);
+    };
+    let own = product.changed_paths(&start, &accepted).await.or_exit(WfExit::General)?;
+    let now = product.changed_paths(&start, base).await.or_exit(WfExit::General)?;
+    let now: BTreeSet<Vec<u8>> = now.into_iter().collect();
+    Ok(!own.is_empty() && !own.iter().any(|path| now.contains(path)))
 }
 
 /// Finds those of the named workstreams that are done and whose commits are not where they were merged into.

@@ -60,10 +60,15 @@ fn a_story_whose_merge_was_taken_back_is_lost() {
     person.ok(&["merge", "tf"]);
     let state = || person.json(&["story", "show", "STORY-0001"])["state"].clone();
     assert_eq!(state(), "done");
-    person.repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    person.repo.git(&["revert", "--no-edit", "HEAD"]);
+    assert_eq!(state(), "lost");
+    person.refused(&["merge", "tf"], 8, &["taken back"]);
+    person.repo.git(&["revert", "--no-edit", "HEAD"]);
+    assert_eq!(state(), "done");
+    person.repo.git(&["reset", "-q", "--hard", "HEAD~3"]);
     assert_eq!(state(), "lost");
     let listed = person.ok(&["story", "list"]);
-    assert!(listed.contains("its commits are not in the base branch"), "{listed}");
+    assert!(listed.contains("its work is not in the base branch"), "{listed}");
 }
 
 #[test]

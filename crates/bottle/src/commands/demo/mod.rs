@@ -79,7 +79,7 @@ async fn make_forge(folder: &Path) -> Result<DemoForge, Failure> {
     let (repo, files) = (forge.join("you/greeter.git"), forge.join("you/greeter.git.forge"));
     let agents = folder.join("home/.bot-bottle/agents");
     for dir in [&files.join("threads"), &agents] {
-        fs::create_dir_all(dir).or_general()?;
+        host::file::create_dirs(dir).or_general()?;
     }
     make_repository(&repo, HISTORY).await.or_general()?;
     let checkout = folder.join("greeter");

@@ -152,7 +152,8 @@ fn files() {
         let names = ["a", "b", "c"].map(str::to_owned);
         let digests = found.map(|it| it.map(str::to_owned));
         let found: BTreeMap<_, _> = names.into_iter().zip(digests).collect();
-        show(&judge_files(&signed, &found))
+        let at_home = show(&judge_files(&signed, &found, true));
+        format!("{}\n  at home {at_home}", show(&judge_files(&signed, &found, false)))
     };
     let all = [
         of([Some("11"), Some("11"), Some("11")]),
@@ -160,14 +161,19 @@ fn files() {
         of([None, None, None]),
         of([Some("11"), Some("12"), Some("11")]),
         of([Some("12"), None, Some("12")]),
-        show(&judge_files(&[], &BTreeMap::new())),
+        show(&judge_files(&[], &BTreeMap::new(), true)),
     ];
     insta::assert_snapshot!(all.join("\n"), @"
     files: ok: 3 files, each as it was signed
-    files: ok: 2 files as they were signed; not here: b
+      at home files: ok: 3 files, each as it was signed
+    files: not checked: 2 files as they were signed; not here: b
+      at home files: FAILED: removed since they were signed: b
     files: not checked: none of the files is here
+      at home files: FAILED: removed since they were signed: a, b, c
     files: FAILED: changed since they were signed: b
+      at home files: FAILED: changed since they were signed: b
     files: FAILED: changed since they were signed: a, c
+      at home files: FAILED: changed since they were signed: a, c
     files: ok: 0 files, each as it was signed
     ");
 }

@@ -74,7 +74,7 @@ impl ForkDelta {
     pub(crate) async fn export(&self, ui: &Ui, folder: &Path) -> Result<ExportedSeries, Failure> {
         let stack = self.stack(ui).await?;
         let repo = &self.past.sealed;
-        std::fs::create_dir_all(folder).or_machine()?;
+        host::file::create_dirs(folder).or_machine()?;
         let (mut patches, mut files, mut binary) = (Vec::new(), Vec::new(), 0);
         let mut below = &stack.base;
         for (number, step) in stack.changes.iter().enumerate() {

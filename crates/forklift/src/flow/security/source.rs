@@ -266,7 +266,7 @@ async fn fetch_copy(
             .with_remedy("get it, where there is a network, with: forklift security --update"));
     }
     if update {
-        std::fs::create_dir_all(&folder).or_machine()?;
+        host::file::create_dirs(&folder).or_machine()?;
         if !is_there {
             init_source(&path, url).await.or_machine()?;
         }

@@ -73,7 +73,7 @@ impl<'a> CheckBench<'a> {
     ) -> Result<Self, Failure> {
         let check = rules.check.clone().ok_or_else(no_check)?;
         let folder = checks_folder(places, fork_key);
-        std::fs::create_dir_all(&folder).or_machine()?;
+        host::file::create_dirs(&folder).or_machine()?;
         remove_left(&folder).await?;
         Ok(Self {
             ui,
@@ -165,7 +165,7 @@ impl<'a> CheckBench<'a> {
         commit: &Sha,
         folder: &Path,
     ) -> Result<BoxCommandSummary, Failure> {
-        std::fs::create_dir_all(folder).or_machine()?;
+        host::file::create_dirs(folder).or_machine()?;
         let owner = BoxUser::of_caller();
         let workspace = folder.join("workspace");
         let made = make_checkout(repo, &self.options.branch, commit, &workspace, owner);

@@ -85,7 +85,7 @@ impl TrainStore {
     /// Opens the folder, and creates it first if it is missing.
     pub(crate) async fn open(places: &ForkliftDirs, user: &UserRepo) -> Result<Self, Failure> {
         let folder = places.runs.with_file_name("trains").join(fork_key(user));
-        std::fs::create_dir_all(&folder).or_machine()?;
+        host::file::create_dirs(&folder).or_machine()?;
         let path = folder.join("repo.git");
         remove_half(&path)?;
         let repo = user.beside(&path).await.or_machine()?;
@@ -174,7 +174,7 @@ impl TrainStore {
         let pins = &run.meta.pins;
         let had = [pins.base.clone(), pins.upstream.clone()];
         let packs = self.repo.objects_dir().join("pack");
-        std::fs::create_dir_all(&packs).or_machine()?;
+        host::file::create_dirs(&packs).or_machine()?;
         from.pack_into(&packs, std::slice::from_ref(&tip), &had).await.or_machine()?;
         host::failpoint::hit("train-packed");
         self.move_to(train, &tip).await?;

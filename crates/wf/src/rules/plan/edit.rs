@@ -3,7 +3,7 @@
 
 use model::id::MicroCommitId;
 
-use super::{MicroCommit, PlanError, parse_plan};
+use super::{MicroCommit, PlanError, parse_blocks, parse_plan};
 use crate::rules::breakdown::{Breakdown, append_draft};
 
 /// Place of a micro-commit among the others.
@@ -26,6 +26,10 @@ pub(crate) enum PlanEditError {
     Itself(MicroCommitId),
     #[error("{0} is superseded already")]
     Superseded(MicroCommitId),
+    #[error(
+        "{0} stands in the place of {1}, which would be nobody's then; drop {1} too, or edit the plan"
+    )]
+    Successor(MicroCommitId, MicroCommitId),
     #[error("the text must be the one block of {0}, with its heading and its Done line")]
     OtherBlock(MicroCommitId),
 }
@@ -61,7 +65,7 @@ pub(crate) fn move_commit(
     }
     let commit = find_open(text, id)?;
     let block = text[commit.block.clone()].trim_end().to_owned();
-    let rest = drop_commit(text, id)?;
+    let rest = cut_block(text, id)?;
     let at = match place {
         PlanPlace::End => rest.len(),
         PlanPlace::Before(other) => find(&rest, other)?.block.start,
@@ -75,6 +79,15 @@ pub(crate) fn move_commit(
 
 /// Drops a micro-commit that is not done.
 pub(crate) fn drop_commit(text: &str, id: &MicroCommitId) -> Result<String, PlanEditError> {
+    let plan = parse_plan(text)?;
+    if let Some(replaced) = plan.replaced_by(id) {
+        return Err(PlanEditError::Successor(id.clone(), replaced.id.clone()));
+    }
+    cut_block(text, id)
+}
+
+/// The text without the block of a micro-commit that is not done.
+fn cut_block(text: &str, id: &MicroCommitId) -> Result<String, PlanEditError> {
     let commit = find_open(text, id)?;
     let (before, after) = (&text[..commit.block.start], &text[commit.block.end..]);
     let mut rest = before.to_owned();
@@ -155,7 +168,7 @@ pub(crate) fn open_block<'a>(text: &'a str, id: &MicroCommitId) -> Result<&'a st
 }
 
 fn find(text: &str, id: &MicroCommitId) -> Result<MicroCommit, PlanEditError> {
-    let found = parse_plan(text)?.find(id).cloned();
+    let found = parse_blocks(text)?.find(id).cloned();
     found.ok_or_else(|| PlanEditError::Unknown(id.clone()))
 }
 
@@ -241,6 +254,28 @@ mod tests {
             supersede_commit(&done, &id(1), None, ""),
             Err(PlanEditError::Superseded(id(1)))
         );
+    }
+
+    #[test]
+    fn the_work_of_what_is_superseded_is_never_nobodys() {
+        let text = supersede_commit(PLAN, &id(2), Some(&id(3)), "").unwrap();
+        assert_eq!(drop_commit(&text, &id(3)), Err(PlanEditError::Successor(id(3), id(2))));
+        let circle = PlanError::Circle { line: 7, id: id(2) };
+        assert_eq!(supersede_commit(&text, &id(3), Some(&id(2)), ""), Err(circle.into()));
+        // The same by hand.
+        let gone = text.replace("### COMMIT-A-003: c", "### COMMIT-A-004: c");
+        let error = PlanError::NoSuccessor { line: 7, id: id(2), by: id(3) };
+        assert_eq!(parse_plan(&gone), Err(error));
+        assert_eq!(
+            titles(&move_commit(&text, &id(3), PlanPlace::Before(&id(2))).unwrap()),
+            ["a", "c", "b"]
+        );
+        assert_eq!(titles(&drop_commit(&text, &id(2)).unwrap()), ["a", "c"]);
+        // Somebody said that nobody wants it.
+        let unwanted = supersede_commit(&text, &id(3), None, "").unwrap();
+        assert!(parse_plan(&unwanted).unwrap().is_complete());
+        let done = "### COMMIT-A-001: a\nSuperseded: by COMMIT-A-009\nDone: [x]\n";
+        assert!(parse_plan(done).unwrap().is_complete());
     }
 
     #[test]

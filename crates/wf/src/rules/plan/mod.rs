@@ -37,6 +37,13 @@ impl MicroCommit {
     pub(crate) fn is_open(&self) -> bool {
         !self.is_done && self.superseded.is_none()
     }
+
+    /// The micro-commit that stands in its place.
+    fn successor(&self) -> Option<MicroCommitId> {
+        let words = self.superseded.as_deref()?.strip_prefix("by ")?;
+        let name = words.split([' ', ':', ',', '.', ';']).next()?;
+        MicroCommitId::parse(name).ok()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,6 +63,14 @@ pub(crate) enum PlanError {
     SecondDone { line: usize, id: MicroCommitId },
     #[error("line {line}: {id} was already planned on line {first_line}; give it another number")]
     Duplicate { line: usize, id: MicroCommitId, first_line: usize },
+    #[error(
+        "line {line}: {id} is superseded by {by}, which the plan does not have; name another one, or take the line 'Superseded:' out"
+    )]
+    NoSuccessor { line: usize, id: MicroCommitId, by: MicroCommitId },
+    #[error(
+        "line {line}: {id} is superseded in a circle, so nobody does its work; take one of the lines 'Superseded:' out"
+    )]
+    Circle { line: usize, id: MicroCommitId },
 }
 
 impl Plan {
@@ -86,12 +101,26 @@ impl Plan {
         self.done_count() > 0 && self.next().is_none()
     }
 
+    /// The micro-commit whose place another one took.
+    fn replaced_by(&self, id: &MicroCommitId) -> Option<&MicroCommit> {
+        self.commits
+            .iter()
+            .find(|commit| !commit.is_done && commit.successor().as_ref() == Some(id))
+    }
+
     pub(crate) fn find(&self, id: &MicroCommitId) -> Option<&MicroCommit> {
         self.commits.iter().find(|commit| commit.id == *id)
     }
 }
 
 pub(crate) fn parse_plan(text: &str) -> Result<Plan, PlanError> {
+    let plan = parse_blocks(text)?;
+    check_successors(&plan)?;
+    Ok(plan)
+}
+
+/// Parses the micro-commits alone: while one of them is moved, others name one that is not there.
+fn parse_blocks(text: &str) -> Result<Plan, PlanError> {
     let page = MarkdownPage::read(text);
     let mut plan = Plan::default();
     let mut lines: BTreeMap<MicroCommitId, usize> = BTreeMap::new();
@@ -111,6 +140,23 @@ pub(crate) fn parse_plan(text: &str) -> Result<Plan, PlanError> {
     }
     plan.warnings.extend(page.stray_headings());
     Ok(plan)
+}
+
+/// Refuses a plan in which the work of a superseded micro-commit is nobody's: it would be complete without it.
+fn check_successors(plan: &Plan) -> Result<(), PlanError> {
+    for commit in plan.commits.iter().filter(|commit| !commit.is_done) {
+        let (line, mut at) = (commit.line, commit);
+        // A chain that is longer than the plan comes back to where it was.
+        for step in 0.. {
+            let Some(by) = at.successor().filter(|_| !at.is_done) else { break };
+            let id = at.id.clone();
+            at = plan.find(&by).ok_or(PlanError::NoSuccessor { line: at.line, id, by })?;
+            if step > plan.commits.len() {
+                return Err(PlanError::Circle { line, id: commit.id.clone() });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn read_block(
