@@ -56,6 +56,12 @@ impl Git {
         Ok(self.resolve_commit(&format!("{newer}~{steps}")).await?.as_ref() == Some(older))
     }
 
+    /// Lists the commits from `exclude` to `tip` along first parents, oldest first.
+    pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
+        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
+        self.query(argv_with("rev-list --first-parent --reverse", range)).await?.parse_ids()
+    }
+
     /// Counts the commits reachable from `tip` and not from `exclude`.
     pub async fn count_commits(&self, tip: &Sha, exclude: &Sha) -> Result<usize, GitError> {
         let range = [tip.as_str(), &format!("^{exclude}"), "--"];

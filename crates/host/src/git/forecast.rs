@@ -54,12 +54,6 @@ impl SealedRepo {
         answer.parse(parse_dated, "it is not a list of commits")
     }
 
-    /// Lists the commits from `exclude` to `tip` along first parents, oldest first.
-    pub async fn first_parents(&self, tip: &Sha, exclude: &Sha) -> Result<Vec<Sha>, GitError> {
-        let range = [tip.as_str(), &format!("^{exclude}"), "--"];
-        self.git.query(argv_with("rev-list --first-parent --reverse", range)).await?.parse_ids()
-    }
-
     /// Lists the files that have another name in `to` than in `from`, as detected by git.
     pub async fn renames(&self, from: &Sha, to: &Sha) -> Result<Vec<Rename>, GitError> {
         let answer = self.git.query(argv_renames(from, to)).await?;

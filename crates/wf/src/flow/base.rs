@@ -131,12 +131,13 @@ pub(crate) async fn observe_merged(
         commits.extend(user.resolve_commit(accepted.as_str()).await.or_exit(WfExit::General)?);
     }
     commits.extend(product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?);
-    for commit in commits {
-        if !user.is_ancestor(&commit, &base).await.or_exit(WfExit::General)? {
+    for commit in &commits {
+        if !user.is_ancestor(commit, &base).await.or_exit(WfExit::General)? {
             return Ok(MergedCommits::Lost);
         }
     }
-    match was_taken_back(product, workstream, &base).await? {
+    let Some(last) = commits.first() else { return Ok(MergedCommits::Present) };
+    match was_taken_back(product, workstream, last, &base).await? {
         true => Ok(MergedCommits::TakenBack),
         false => Ok(MergedCommits::Present),
     }
@@ -146,21 +147,42 @@ pub(crate) async fn observe_merged(
 async fn was_taken_back(
     product: &WorktreeRepo,
     workstream: &Workstream,
+    last: &Sha,
     base: &Sha,
 ) -> WfResult<bool> {
-    let meta = &workstream.meta;
-    let Some(accepted) = &meta.last_commit_sha else { return Ok(false) };
     let user = product.user();
-    let (Some(start), Some(accepted)) = (
-        user.resolve_commit(meta.base_sha.as_str()).await.or_exit(WfExit::General)?,
-        user.resolve_commit(accepted.as_str()).await.or_exit(WfExit::General)?,
-    ) else {
-        return Ok(false);
-    };
-    let own = product.changed_paths(&start, &accepted).await.or_exit(WfExit::General)?;
-    let now = product.changed_paths(&start, base).await.or_exit(WfExit::General)?;
+    let start = user.resolve_commit(workstream.meta.base_sha.as_str()).await;
+    let Some(start) = start.or_exit(WfExit::General)? else { return Ok(false) };
+    let (before, after) = find_merge(product, &start, last, base).await?;
+    let own = product.changed_paths(&before, &after).await.or_exit(WfExit::General)?;
+    let now = product.changed_paths(&before, base).await.or_exit(WfExit::General)?;
     let now: BTreeSet<Vec<u8>> = now.into_iter().collect();
     Ok(!own.is_empty() && !own.iter().any(|path| now.contains(path)))
+}
+
+/// The commits of the base branch around the merge of a workstream: the last one without its work, and the first one with it.
+/// A branch that was only moved forward has nothing but its commits in between.
+async fn find_merge(
+    product: &WorktreeRepo,
+    start: &Sha,
+    accepted: &Sha,
+    base: &Sha,
+) -> WfResult<(Sha, Sha)> {
+    let user = product.user();
+    let line = user.first_parents(base, start).await.or_exit(WfExit::General)?;
+    if line.contains(accepted) {
+        return Ok((start.clone(), accepted.clone()));
+    }
+    let (mut without, mut with) = (0, line.len());
+    while without < with {
+        let middle = usize::midpoint(without, with);
+        match user.is_ancestor(accepted, &line[middle]).await.or_exit(WfExit::General)? {
+            true => with = middle,
+            false => without = middle + 1,
+        }
+    }
+    let before = without.checked_sub(1).map_or(start, |at| &line[at]);
+    Ok((before.clone(), line.get(without).unwrap_or(base).clone()))
 }
 
 /// Finds those of the named workstreams that are done and whose commits are not where they were merged into.

@@ -60,7 +60,7 @@ fn a_story_whose_merge_was_taken_back_is_lost() {
     person.ok(&["merge", "tf"]);
     let state = || person.json(&["story", "show", "STORY-0001"])["state"].clone();
     assert_eq!(state(), "done");
-    person.repo.git(&["revert", "--no-edit", "HEAD"]);
+    person.repo.git(&["revert", "--no-edit", "-m", "1", "HEAD"]);
     assert_eq!(state(), "lost");
     person.refused(&["merge", "tf"], 8, &["taken back"]);
     person.repo.git(&["revert", "--no-edit", "HEAD"]);
