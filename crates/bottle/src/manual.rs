@@ -79,6 +79,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("key rotate", "bot-bottle key rotate"),
     ("provenance show", "bot-bottle provenance show login"),
     (
+        "provenance export",
+        "bot-bottle provenance export login --as vsa > summary.json\nbot-bottle provenance export login --as agent-commit",
+    ),
+    (
         "provenance verify",
         "bot-bottle provenance verify login\nbot-bottle provenance verify provenance.json --key host.pem",
     ),

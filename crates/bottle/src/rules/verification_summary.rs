@@ -1,0 +1,96 @@
+//! Verification summaries: what a policy engine may ask about a run, judged from its verified statements.
+
+use attest::bottle_run::{BottleRun, ScanStatus};
+use attest::bundle::VerifiedBundle;
+use attest::statement::{Resource, Statement};
+use attest::summary::{FAILED, PolicyCheck, VerificationResult, VerificationSummary, Verifier};
+use jiff::Timestamp;
+
+use super::verification::{CheckOutcome, VerificationReport};
+
+/// The policy that `docs/provenance.md` explains.
+const POLICY: &str = "https://bottleworks.dev/policy/bottle-run/v1";
+/// The provenance exists, is complete and describes how the result was made. Higher levels ask for a hosted builder.
+const SLSA_LEVEL: &str = "SLSA_BUILD_LEVEL_1";
+/// Our own level: everything that the policy asks for.
+const OWN_LEVEL: &str = "BOTTLEWORKS_SEALED_RUN_V1";
+
+/// A verification that has just been made.
+pub(crate) struct Verification<'a> {
+    pub(crate) report: &'a VerificationReport,
+    pub(crate) verified: &'a VerifiedBundle,
+    /// The file of the statements.
+    pub(crate) bundle: Resource,
+    pub(crate) now: Timestamp,
+}
+
+pub(crate) fn summarize(verification: &Verification<'_>) -> Statement<VerificationSummary> {
+    let Verification { report, verified, bundle, now } = verification;
+    let run = &verified.run;
+    let checks = judge_policy(report, run);
+    let has_passed = checks.iter().all(|check| check.passed);
+    let (verification_result, levels) = match has_passed {
+        true => (VerificationResult::Passed, vec![SLSA_LEVEL, OWN_LEVEL]),
+        false => (VerificationResult::Failed, vec![FAILED]),
+    };
+    let summary = VerificationSummary {
+        verifier: Verifier { id: verified.provenance.predicate.run_details.builder.id.clone() },
+        time_verified: *now,
+        resource_uri: resource_of(run),
+        policy: Resource { uri: Some(POLICY.to_owned()), ..Resource::default() },
+        input_attestations: vec![bundle.clone()],
+        verification_result,
+        verified_levels: levels.into_iter().map(str::to_owned).collect(),
+        slsa_version: "1.0".to_owned(),
+        checks,
+    };
+    Statement::new(run.subject.clone(), summary)
+}
+
+/// Address of the commit, or the run where there is none.
+fn resource_of(run: &Statement<BottleRun>) -> String {
+    let uri = run.subject.iter().find_map(|subject| subject.uri.clone());
+    uri.unwrap_or_else(|| format!("urn:bottleworks:run:{}", run.predicate.run))
+}
+
+fn judge_policy(report: &VerificationReport, run: &Statement<BottleRun>) -> Vec<PolicyCheck> {
+    let mut checks: Vec<PolicyCheck> = report
+        .checks
+        .iter()
+        // What could not be checked is not known to hold.
+        .map(|check| demand(check.name, check.outcome == CheckOutcome::Passed, &check.words))
+        .collect();
+    let BottleRun { complete, reasons, verdict, scans, commit_identity, .. } = &run.predicate;
+    let has_commit = run.subject.iter().any(|subject| subject.digest.contains_key("gitCommit"));
+    let dirty = scans.iter().filter(|scan| scan.status != ScanStatus::Clean);
+    let dirty: Vec<&str> = dirty.map(|scan| scan.engine.as_str()).collect();
+    let strangers = commit_identity.as_ref().is_none_or(|identity| !identity.held);
+    checks.extend([
+        demand("result", has_commit, "the run has a commit as its result"),
+        demand("verdict", verdict.as_deref() == Some("publish"), "the host found the work good"),
+        demand(
+            "complete",
+            *complete,
+            &match reasons.as_slice() {
+                [] => "nothing is missing in the record".to_owned(),
+                some => some.join("; "),
+            },
+        ),
+        demand(
+            "secrets",
+            !scans.is_empty() && dirty.is_empty(),
+            &match dirty.as_slice() {
+                [] if scans.is_empty() => "nothing looked for secrets".to_owned(),
+                [] => "no scan found a secret".to_owned(),
+                some => format!("not clean by {}", some.join(", ")),
+            },
+        ),
+        demand("identity", !strangers, "the box's own identity made every new commit"),
+    ]);
+    checks
+}
+
+fn demand(name: &str, passed: bool, message: &str) -> PolicyCheck {
+    let (name, message) = (name.to_owned(), message.to_owned());
+    PolicyCheck { name, passed, message }
+}
