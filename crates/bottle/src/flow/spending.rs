@@ -55,7 +55,7 @@ impl RunBudget {
         settle_issue(home, rows.host(), &*rows.store()?, key)?;
         let now = host::clock::now();
         let mut request = self.settings.reservation(key, run.agent, run.spend, now);
-        let unlimited = unlimited_runs(home, rows.host(), &*rows.store()?)?;
+        let unlimited = unlimited_runs(home, rows.host(), &*rows.store()?, &self.settings)?;
         lower_limits(&mut request, key, &unlimited);
         let name = run_name(run.slug, run.id);
         let Some(refusal) = rows.reserve(key, &name, &request)? else {
@@ -128,15 +128,20 @@ pub(crate) fn settle(
     }
 }
 
-/// Runs of this host that are at work and have no limit in some unit, with what they have spent so far.
+/// Runs of this host that are at work without a limit in a unit in which runs are limited now, with what they have spent so
+/// far.
 pub(crate) fn unlimited_runs(
     home: &Home,
     host: &str,
     store: &dyn Store,
+    settings: &BudgetSettings,
 ) -> Result<Vec<UnlimitedRun>, Failure> {
+    let most = settings.most(&SpendTable::default());
     let rows = store.unsettled_spending().or_general()?;
-    let is_unlimited =
-        |row: &Spending| BudgetUnit::ALL.iter().any(|it| row.reserved.of(*it).is_none());
+    let is_unlimited = |row: &Spending| {
+        let lacks = |unit| most.of(unit).is_some() && row.reserved.of(unit).is_none();
+        BudgetUnit::ALL.into_iter().any(lacks)
+    };
     let is_here = |row: &Spending| row.host.as_deref().is_none_or(|of| of == host);
     let unlimited = rows.into_iter().filter(|row| is_unlimited(row) && is_here(row));
     Ok(unlimited

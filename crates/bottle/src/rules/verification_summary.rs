@@ -62,12 +62,25 @@ fn judge_policy(report: &VerificationReport, run: &Statement<BottleRun>) -> Vec<
         .collect();
     let BottleRun { complete, reasons, verdict, scans, commit_identity, .. } = &run.predicate;
     let has_commit = run.subject.iter().any(|subject| subject.digest.contains_key("gitCommit"));
-    let dirty = scans.iter().filter(|scan| scan.status != ScanStatus::Clean);
-    let dirty: Vec<&str> = dirty.map(|scan| scan.engine.as_str()).collect();
+    let engines = |status: &[ScanStatus]| -> Vec<&str> {
+        let found = scans.iter().filter(|scan| status.contains(&scan.status));
+        found.map(|scan| scan.engine.as_str()).collect()
+    };
+    // An engine that is not installed says nothing; one of them must have looked.
+    let clean = engines(&[ScanStatus::Clean]);
+    let dirty = engines(&[ScanStatus::Findings, ScanStatus::Error]);
     let strangers = commit_identity.as_ref().is_none_or(|identity| !identity.held);
+    let verdict = verdict.as_deref().unwrap_or("none");
     checks.extend([
-        demand("result", has_commit, "the run has a commit as its result"),
-        demand("verdict", verdict.as_deref() == Some("publish"), "the host found the work good"),
+        demand(
+            "result",
+            has_commit,
+            match has_commit {
+                true => "a commit came out of the run",
+                false => "no commit came out of the run",
+            },
+        ),
+        demand("verdict", verdict == "publish", &format!("the host's verdict is {verdict}")),
         demand(
             "complete",
             *complete,
@@ -78,14 +91,21 @@ fn judge_policy(report: &VerificationReport, run: &Statement<BottleRun>) -> Vec<
         ),
         demand(
             "secrets",
-            !scans.is_empty() && dirty.is_empty(),
-            &match dirty.as_slice() {
-                [] if scans.is_empty() => "nothing looked for secrets".to_owned(),
-                [] => "no scan found a secret".to_owned(),
-                some => format!("not clean by {}", some.join(", ")),
+            !clean.is_empty() && dirty.is_empty(),
+            &match (&*clean, &*dirty) {
+                ([], []) => "nothing looked for secrets".to_owned(),
+                (some, []) => format!("none found by {}", some.join(", ")),
+                (_, some) => format!("not clean by {}", some.join(", ")),
             },
         ),
-        demand("identity", !strangers, "the box's own identity made every new commit"),
+        demand(
+            "identity",
+            !strangers,
+            match strangers {
+                false => "the box's own identity made every new commit",
+                true => "it is not known that the box's own identity made every new commit",
+            },
+        ),
     ]);
     checks
 }

@@ -139,7 +139,7 @@ impl Reconciler {
         let mut request = settings.budget.reservation(&work.key, &agent, spend, round.now);
         if round.unlimited.is_none() && !request.limits.is_empty() {
             let Service { home, host, store, .. } = &*self.service;
-            round.unlimited = Some(unlimited_runs(home, host, &**store)?);
+            round.unlimited = Some(unlimited_runs(home, host, &**store, &settings.budget)?);
         }
         lower_limits(&mut request, &work.key, round.unlimited.as_deref().unwrap_or_default());
         Ok(Some(request))

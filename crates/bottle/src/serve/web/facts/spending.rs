@@ -113,7 +113,9 @@ fn add_unlimited(
         return Ok(());
     }
     let service = &web.service;
-    let unlimited = unlimited_runs(&service.home, &service.host, &*service.store)?;
+    let settings = service.settings();
+    let unlimited =
+        unlimited_runs(&service.home, &service.host, &*service.store, &settings.budget)?;
     for row in rows {
         let at_work = unlimited.iter().any(|run| run.key == row.key);
         if !at_work && row.uncounted == 0 {
