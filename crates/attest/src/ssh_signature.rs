@@ -6,7 +6,7 @@ use model::digest::sha256_bytes;
 
 use crate::key::{PublicKey, SecretKey};
 
-/// What git signs commits for.
+/// The namespace of signatures in git.
 pub const GIT_NAMESPACE: &str = "git";
 
 const MAGIC: &[u8] = b"SSHSIG";

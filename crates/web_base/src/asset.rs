@@ -19,7 +19,7 @@ pub async fn script() -> impl IntoResponse {
     ([(CONTENT_TYPE, js), (CACHE_CONTROL, DAY)], include_str!("live.js"))
 }
 
-/// What the icon shows beside the bottle.
+/// Query of the icon.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct IconParams {

@@ -164,7 +164,7 @@ fn usage_of_run(home: &Home, name: &str) -> Option<UsageSoFar> {
     usage_so_far(&bottle.run(id).ok()?)
 }
 
-/// What the proxy has logged of a run until now.
+/// Usage of a run that the proxy has logged until now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct UsageSoFar {
     pub(crate) calls: u64,

@@ -17,7 +17,7 @@ use super::verification::{run_of, verify};
 use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::agent_commit::{AgentCommitFacts, render_agent_commit};
 use crate::rules::verification::VerificationReport;
-use crate::rules::verification_summary::{Verification, summarize};
+use crate::rules::verification_summary::{VerifiedNow, summarize};
 
 /// A form that others know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -50,7 +50,7 @@ pub(crate) fn export(home: &Home, name: &str, form: ExportForm) -> Result<Envelo
         }
         ExportForm::Vsa => {
             let now = host::clock::now();
-            let verification = Verification { report: &report, verified: &verified, bundle, now };
+            let verification = VerifiedNow { report: &report, verified: &verified, bundle, now };
             sign(home, &summarize(&verification))
         }
     }

@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 use sidecar::ForgeMethod;
 
 use super::attestation::{dependencies, object};
+use super::forge_env::ForgeEnv;
 use crate::flow::run_record::BottleRunRecord;
 
 const BUILD_TYPE: &str = "https://refs.arewm.com/agent-commit/v0.3";
 const OBSERVATIONS: &str = "application/vnd.runtime-observations+json";
 
-/// What the statement is made from.
+/// Sources of the statement.
 pub(crate) struct AgentCommitFacts<'a> {
     pub(crate) meta: &'a BottleRunRecord,
     /// The verified statement of the run.
@@ -55,7 +56,7 @@ fn external(meta: &BottleRunRecord) -> Map<String, Value> {
     let run_uri = format!("urn:bottleworks:run:{}", meta.run);
     object(json!({
         "task": {
-            "uri": forge.map_or(run_uri, |env| env.issue_url()),
+            "uri": forge.map_or(run_uri, ForgeEnv::issue_url),
             // The prompt has the issue's text and the conversation, as they were when the run began.
             "content": Resource::new("prompt", "sha256", &meta.prompt_sha256),
         },
@@ -147,12 +148,12 @@ fn byproducts(facts: &AgentCommitFacts<'_>) -> Vec<Resource> {
 
 /// Connections by remote and verdict. The proxy outside the box saw each of them.
 fn connections(egress: &[EgressEntry]) -> Vec<Value> {
-    struct Seen {
+    struct ConnectionTally {
         count: u64,
         bytes: (u64, u64),
         span: (Timestamp, Timestamp),
     }
-    let mut found: BTreeMap<(String, &str), Seen> = BTreeMap::new();
+    let mut found: BTreeMap<(String, &str), ConnectionTally> = BTreeMap::new();
     for entry in egress {
         let verdict = match entry.verdict {
             EgressVerdict::Allowed => "allowed",
@@ -162,7 +163,7 @@ fn connections(egress: &[EgressEntry]) -> Vec<Value> {
         let took = SignedDuration::from_millis(i64::try_from(entry.ms).unwrap_or_default());
         let begun = entry.ts.checked_sub(took).unwrap_or(entry.ts);
         let remote = format!("{}:{}", entry.host, entry.port);
-        let seen = found.entry((remote, verdict)).or_insert(Seen {
+        let seen = found.entry((remote, verdict)).or_insert(ConnectionTally {
             count: 0,
             bytes: (0, 0),
             span: (begun, entry.ts),
@@ -172,7 +173,7 @@ fn connections(egress: &[EgressEntry]) -> Vec<Value> {
         seen.bytes.1 += entry.bytes_down;
         seen.span = (seen.span.0.min(begun), seen.span.1.max(entry.ts));
     }
-    let render = |((remote, verdict), seen): ((String, &str), Seen)| {
+    let render = |((remote, verdict), seen): ((String, &str), ConnectionTally)| {
         json!({
             "remote": remote, "verdict": verdict, "direction": "egress", "count": seen.count,
             "bytesOut": seen.bytes.0, "bytesIn": seen.bytes.1,

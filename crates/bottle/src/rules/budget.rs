@@ -240,12 +240,12 @@ pub(crate) struct UnlimitedRun {
     pub(crate) key: IssueKey,
     pub(crate) day: Date,
     pub(crate) reserved: Amount,
-    /// What it has spent so far.
+    /// Spent so far.
     pub(crate) spent: Amount,
 }
 
 impl UnlimitedRun {
-    /// What it has spent beyond `most`, in a budget that covers it.
+    /// The amount that it has spent beyond `most`, in a budget that covers it.
     fn beyond(&self, scope: BudgetScope, held: &HeldRun<'_>, unit: BudgetUnit) -> u64 {
         let (own, other) = (held.key, &self.key);
         let same_repository = own.owner == other.owner && own.repo == other.repo;

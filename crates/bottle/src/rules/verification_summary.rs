@@ -16,7 +16,7 @@ const SLSA_LEVEL: &str = "SLSA_BUILD_LEVEL_1";
 const OWN_LEVEL: &str = "BOTTLEWORKS_SEALED_RUN_V1";
 
 /// A verification that has just been made.
-pub(crate) struct Verification<'a> {
+pub(crate) struct VerifiedNow<'a> {
     pub(crate) report: &'a VerificationReport,
     pub(crate) verified: &'a VerifiedBundle,
     /// The file of the statements.
@@ -24,8 +24,8 @@ pub(crate) struct Verification<'a> {
     pub(crate) now: Timestamp,
 }
 
-pub(crate) fn summarize(verification: &Verification<'_>) -> Statement<VerificationSummary> {
-    let Verification { report, verified, bundle, now } = verification;
+pub(crate) fn summarize(verification: &VerifiedNow<'_>) -> Statement<VerificationSummary> {
+    let VerifiedNow { report, verified, bundle, now } = verification;
     let run = &verified.run;
     let checks = judge_policy(report, run);
     let has_passed = checks.iter().all(|check| check.passed);

@@ -29,7 +29,7 @@ pub enum LogEntry {
 pub struct LogCall {
     /// As a sentence in the past.
     pub action: String,
-    /// What came of it, where that is worth a word.
+    /// Its result, where that is worth a word.
     pub result: Option<String>,
     pub took_ms: Option<u64>,
     /// The end of its output.

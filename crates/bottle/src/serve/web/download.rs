@@ -40,10 +40,12 @@ pub(crate) async fn log_file(
     }
 }
 
-type Place = (WebState, PathBuf, u64);
+type LogPosition = (WebState, PathBuf, u64);
 
 /// The next part of the log; none at its end, or where it cannot be read any more.
-async fn next_slice((web, path, from): Place) -> Option<(Result<String, Infallible>, Place)> {
+async fn next_slice(
+    (web, path, from): LogPosition,
+) -> Option<(Result<String, Infallible>, LogPosition)> {
     let file = path.clone();
     let read = move |_: &super::Web| {
         let lines = read_slice(&file, from, SLICE_BYTES, SliceEnd::WholeLine).or_general()?;
@@ -53,5 +55,5 @@ async fn next_slice((web, path, from): Place) -> Option<(Result<String, Infallib
         })
     };
     let slice = query(&web, read).await.ok()?;
-    (slice.next > from).then(|| (Ok(slice.text), (web, path, slice.next)))
+    (slice.next > from).then_some((Ok(slice.text), (web, path, slice.next)))
 }

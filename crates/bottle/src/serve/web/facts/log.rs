@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::rules::log_style::{LogStyle, LogView};
-use super::super::rules::steps::{StepKind, StepReader};
+use super::super::rules::steps::{LogStepKind, StepReader};
 use crate::flow::bottle::agent_box;
 
 /// Lines of a log's end, as a person reads them.
@@ -75,8 +75,8 @@ pub(crate) fn last_step(dir: &RunDir, provider: &str) -> String {
             return Some(open);
         }
         match &steps.last()?.kind {
-            StepKind::Call(call) => Some(call.action.clone()),
-            StepKind::Message(text) | StepKind::Retry(text) | StepKind::Lines(text) => {
+            LogStepKind::Call(call) => Some(call.action.clone()),
+            LogStepKind::Message(text) | LogStepKind::Retry(text) | LogStepKind::Lines(text) => {
                 last_line(text)
             }
         }

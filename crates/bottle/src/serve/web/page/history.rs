@@ -37,7 +37,7 @@ pub(crate) struct HistoryParams {
     repo: String,
 }
 
-struct History {
+struct HistoryPage {
     days: Vec<(Date, DayOfRuns)>,
     /// Newest first.
     newest: Vec<(Arc<RunSummary>, String)>,
@@ -62,7 +62,7 @@ pub(crate) async fn show(
     }
 }
 
-fn load(web: &Web, params: HistoryParams) -> Result<History, Problem> {
+fn load(web: &Web, params: HistoryParams) -> Result<HistoryPage, Problem> {
     let count @ 1..=DAYS_MAX = params.days.unwrap_or(DAYS) else {
         return Err(Problem::wrong(format!("days must be from 1 to {DAYS_MAX}")));
     };
@@ -84,11 +84,11 @@ fn load(web: &Web, params: HistoryParams) -> Result<History, Problem> {
     });
     let days = by_day(past, day_of(host::clock::now()), count);
     runs.truncate(LISTED_MAX);
-    Ok(History { days, newest: runs, repo: params.repo })
+    Ok(HistoryPage { days, newest: runs, repo: params.repo })
 }
 
-fn render(history: &History, now: Timestamp) -> Markup {
-    let History { days, newest, repo } = history;
+fn render(history: &HistoryPage, now: Timestamp) -> Markup {
+    let HistoryPage { days, newest, repo } = history;
     let total = days.iter().fold(DayOfRuns::default(), |sum, (_, day)| DayOfRuns {
         runs: sum.runs + day.runs,
         published: sum.published + day.published,

@@ -16,7 +16,7 @@ use super::super::facts::timeline;
 use super::super::problem::Problem;
 use super::super::rules::format;
 use super::super::rules::log_style::{LogStyle, LogView};
-use super::super::rules::steps::Step;
+use super::super::rules::steps::LogStep;
 use super::super::{Web, WebState, query};
 use super::diff::{self, Patch};
 use super::{Sheet, ago, fact, frame, line, lines, steps};
@@ -43,7 +43,7 @@ struct RunPage {
     operations: Vec<Value>,
     style: LogStyle,
     /// Steps of the output, in that style.
-    steps: Vec<Step>,
+    steps: Vec<LogStep>,
     /// What has begun and not ended.
     open: String,
     /// Words that the reader looks for.
@@ -280,7 +280,7 @@ fn log_tools(loaded: &RunPage, page: &str) -> Markup {
 fn found_in_log(loaded: &RunPage) -> Markup {
     let RunPage { output, style, find, .. } = loaded;
     let is_steps = matches!(style, LogStyle::Steps(_));
-    let found: Vec<Step> = loaded.steps.iter().filter(|step| step.has(find)).cloned().collect();
+    let found: Vec<LogStep> = loaded.steps.iter().filter(|step| step.has(find)).cloned().collect();
     let text = if is_steps { String::new() } else { style.render(&output.text) };
     let words = find.to_lowercase();
     let of_text: Vec<&str> =

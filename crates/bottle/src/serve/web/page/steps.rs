@@ -4,7 +4,7 @@ use engine::agent_log::LogCall;
 use maud::{Markup, html};
 
 use super::super::rules::format;
-use super::super::rules::steps::{Step, StepKind};
+use super::super::rules::steps::{LogStep, LogStepKind};
 use super::{line, lines};
 
 /// Lines of plain output that are shown without folding them.
@@ -12,18 +12,20 @@ const OPEN_LINES_MAX: usize = 4;
 /// Failed steps with a link of their own.
 const ERRORS_MAX: usize = 20;
 
-pub(crate) fn render_steps(steps: &[Step]) -> Markup {
+pub(crate) fn render_steps(steps: &[LogStep]) -> Markup {
     html! { @for step in steps { (render_step(step)) } }
 }
 
-fn render_step(step: &Step) -> Markup {
+fn render_step(step: &LogStep) -> Markup {
     match &step.kind {
-        StepKind::Message(text) => html! { li.said { (lines(text)) } },
-        StepKind::Call(call) => html! {
+        LogStepKind::Message(text) => html! { li.said { (lines(text)) } },
+        LogStepKind::Call(call) => html! {
             li.call.failed[call.is_failed] id=[call.is_failed.then(|| anchor(step))] { (render_call(call)) }
         },
-        StepKind::Retry(reason) => html! { li.retry { "asking the model again: " (line(reason)) } },
-        StepKind::Lines(text) => html! { li.output { (render_lines(text)) } },
+        LogStepKind::Retry(reason) => {
+            html! { li.retry { "asking the model again: " (line(reason)) } }
+        }
+        LogStepKind::Lines(text) => html! { li.output { (render_lines(text)) } },
     }
 }
 
@@ -54,8 +56,8 @@ fn render_lines(text: &str) -> Markup {
 }
 
 /// Links to the failed steps. The script of the page renews them.
-pub(super) fn render_errors(steps: &[Step]) -> Markup {
-    let failed: Vec<&Step> = steps.iter().filter(|step| step.is_failed()).collect();
+pub(super) fn render_errors(steps: &[LogStep]) -> Markup {
+    let failed: Vec<&LogStep> = steps.iter().filter(|step| step.is_failed()).collect();
     html! {
         nav.errors data-errors aria-label="Failed steps" hidden[failed.is_empty()] {
             @for (index, step) in failed.iter().take(ERRORS_MAX).enumerate() {
@@ -66,6 +68,6 @@ pub(super) fn render_errors(steps: &[Step]) -> Markup {
     }
 }
 
-fn anchor(step: &Step) -> String {
+fn anchor(step: &LogStep) -> String {
     format!("step-{}", step.place)
 }

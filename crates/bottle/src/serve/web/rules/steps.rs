@@ -4,14 +4,14 @@ use engine::agent_log::{LogCall, LogEntry, LogText};
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct LogStep {
     /// Place of its end in the log, by which a page finds it again.
     pub(crate) place: u64,
-    pub(crate) kind: StepKind,
+    pub(crate) kind: LogStepKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum StepKind {
+pub(crate) enum LogStepKind {
     Message(String),
     Call(LogCall),
     Retry(String),
@@ -19,9 +19,9 @@ pub(crate) enum StepKind {
     Lines(String),
 }
 
-impl Step {
+impl LogStep {
     pub(crate) fn is_failed(&self) -> bool {
-        matches!(&self.kind, StepKind::Call(LogCall { is_failed: true, .. }))
+        matches!(&self.kind, LogStepKind::Call(LogCall { is_failed: true, .. }))
     }
 
     /// True if it has these words, whatever their case.
@@ -29,8 +29,10 @@ impl Step {
         let words = words.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&words);
         match &self.kind {
-            StepKind::Message(text) | StepKind::Retry(text) | StepKind::Lines(text) => has(text),
-            StepKind::Call(call) => {
+            LogStepKind::Message(text) | LogStepKind::Retry(text) | LogStepKind::Lines(text) => {
+                has(text)
+            }
+            LogStepKind::Call(call) => {
                 has(&call.action) || has(&call.output) || call.result.as_deref().is_some_and(has)
             }
         }
@@ -54,22 +56,25 @@ impl StepReader {
         &mut self.log
     }
 
-    pub(crate) fn push(&mut self, text: &str) -> Vec<Step> {
-        let mut steps: Vec<Step> = Vec::new();
+    pub(crate) fn push(&mut self, text: &str) -> Vec<LogStep> {
+        let mut steps: Vec<LogStep> = Vec::new();
         for line in text.split_inclusive('\n') {
             self.place += line.len() as u64;
             for entry in self.log.read_line(line) {
                 let kind = match (entry, steps.last_mut()) {
-                    (LogEntry::Line(line), Some(Step { kind: StepKind::Lines(lines), .. })) => {
+                    (
+                        LogEntry::Line(line),
+                        Some(LogStep { kind: LogStepKind::Lines(lines), .. }),
+                    ) => {
                         lines.push_str(&line);
                         continue;
                     }
-                    (LogEntry::Line(line), _) => StepKind::Lines(line),
-                    (LogEntry::Message(text), _) => StepKind::Message(text),
-                    (LogEntry::Call(call), _) => StepKind::Call(call),
-                    (LogEntry::Retry(reason), _) => StepKind::Retry(reason),
+                    (LogEntry::Line(line), _) => LogStepKind::Lines(line),
+                    (LogEntry::Message(text), _) => LogStepKind::Message(text),
+                    (LogEntry::Call(call), _) => LogStepKind::Call(call),
+                    (LogEntry::Retry(reason), _) => LogStepKind::Retry(reason),
                 };
-                steps.push(Step { place: self.place, kind });
+                steps.push(LogStep { place: self.place, kind });
             }
         }
         steps
@@ -77,7 +82,12 @@ impl StepReader {
 
     /// What has begun and not ended, in one line; empty if nothing has.
     pub(crate) fn open(&self) -> String {
-        self.log.open_actions().collect::<Vec<_>>().join(", ")
+        // An action is a sentence in the past, and a command that runs is not over.
+        let now = |action: &str| match action.strip_prefix("ran ") {
+            Some(command) => format!("running {command}"),
+            None => action.to_owned(),
+        };
+        self.log.open_actions().map(now).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -95,9 +105,9 @@ mod tests {
         let mut reader = StepReader::new(LogText::new(Provider::Codex), 100);
         let first = reader.push(&format!("one\ntwo\n{BEGIN}"));
         assert_eq!(first.len(), 1, "{first:?}");
-        assert_eq!(first[0].kind, StepKind::Lines("one\ntwo\n".to_owned()));
+        assert_eq!(first[0].kind, LogStepKind::Lines("one\ntwo\n".to_owned()));
         assert!(!first[0].is_failed() && first[0].has("TWO") && !first[0].has("make"));
-        assert_eq!(reader.open(), "ran `make`");
+        assert_eq!(reader.open(), "running `make`");
         let second = reader.push(END);
         assert_eq!((second.len(), reader.open().as_str()), (1, ""), "{second:?}");
         assert!(second[0].is_failed() && second[0].has("no rule"), "{second:?}");

@@ -355,7 +355,7 @@ async fn a_log_is_shown_as_steps_that_fold_with_links_to_what_failed() {
             "<li class=\"call failed\" id=\"step-",
             "<details open><summary>ran `cargo test` → <strong>status 101: error: no such crate",
             "plain words",
-            "At work on: <span data-now>ran `sleep 600`",
+            "At work on: <span data-now>running `sleep 600`",
         ],
     );
     assert!(page.text.contains("&amp;log=steps\">"), "the steps are followed: {}", page.text);
@@ -412,7 +412,7 @@ async fn the_card_of_a_run_at_work_shows_how_far_it_is() {
         in_order(
             &page,
             &[
-                "<p class=\"step\">ran `sleep 600`</p>",
+                "<p class=\"step\">running `sleep 600`</p>",
                 "34 min",
                 " so far",
                 "the agent is running",
@@ -423,7 +423,7 @@ async fn the_card_of_a_run_at_work_shows_how_far_it_is() {
     }
     let case = stage.get("/api/v1/bottles/busy").await.json();
     assert_eq!(case["progress"]["tokens"], 4, "{case:#}");
-    assert_eq!(case["progress"]["step"], "ran `sleep 600`");
+    assert_eq!(case["progress"]["step"], "running `sleep 600`");
     let frozen = stage.get("/api/v1/bottles/reviewed").await.json();
     assert!(frozen["progress"].is_null(), "{frozen:#}");
 }
