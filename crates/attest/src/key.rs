@@ -94,6 +94,10 @@ impl PublicKey {
         }
     }
 
+    pub(crate) fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
     /// Returns whether this key signed these bytes. Strict: non-canonical keys and signatures are rejected.
     pub fn has_signed(&self, bytes: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature)

@@ -40,6 +40,8 @@ pub struct Resource {
     /// Its digests, by algorithm (`sha256`, `gitCommit`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub digest: BTreeMap<String, String>,
+    #[serde(default, rename = "mediaType", skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Value>,
 }

@@ -26,6 +26,11 @@ const REST: Duration = Duration::from_secs(20);
 /// Cases on the first page.
 const CASES: usize = 1000;
 
+/// Issues that come while a sweep looks at all the others.
+const FRESH: usize = 100;
+/// Pause between two of them.
+const FRESH_PAUSE: Duration = Duration::from_millis(100);
+
 /// Bottles that are stopped, one after the other.
 const STOPS: usize = 10;
 
@@ -33,6 +38,7 @@ fn main() {
     bench_webhooks();
     bench_stop();
     bench_page();
+    bench_looks();
     let bottles = host::env::var("BOTTLES").map_or(200, |text| text.parse().expect("a number"));
     bench_bottles(bottles);
 }
@@ -263,6 +269,74 @@ fn bench_page() {
     let word = if first <= 100.0 && later <= 100.0 { "ok" } else { "OVER" };
     row(&format!(
         "serve: the first page with {CASES} cases takes {first:.0} ms of a processor, then {later:.0} ms   promised 100 ms: {word}"
+    ));
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+}
+
+/// Time from a webhook to the end of the look that it asks for, while sweeps look at a thousand issues without a pause; and
+/// what a look asks of the forge.
+fn bench_looks() {
+    let shop = Shop::new();
+    let add =
+        |title: &str| shop.forge.add_issue(title, "Well.", &["bot-bottle:sleeper"], &["bot1"]);
+    for number in 0..CASES - FRESH {
+        add(&format!("Wait {number}"));
+    }
+    let (mut child, address) =
+        shop.serve("sweep_secs = 1\nmax_bottles = 1\nstatus_comment = false\n");
+    let database = shop.database();
+    database.busy_timeout(Duration::from_secs(10)).expect("a limit");
+    let count = |sql: &str| -> usize { database.query_row(sql, [], |row| row.get(0)).unwrap_or(0) };
+    let wait = |what: &str, holds: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < Duration::from_secs(600), "{what} did not come");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    wait("the issues", &|| count("SELECT count(*) FROM work") >= CASES - FRESH);
+    let looks = || {
+        let metrics = get(address, "/metrics");
+        let line = "bot_bottle_observations_total{result=\"ok\"} ";
+        let found = metrics.lines().find_map(|text| text.strip_prefix(line)?.parse::<f64>().ok());
+        found.expect("a number")
+    };
+    let before = (looks(), shop.forge.requests().len(), shop.forge.connections());
+    for number in 0..FRESH {
+        let issue = add(&format!("Fresh {number}"));
+        let event = "issue_opened_labeled_assigned-label_updated";
+        let hook = Hook::about(event, Room::Issue, issue, SECRET);
+        assert_eq!(hook.send(address, "/webhooks/gitea"), Some(202));
+        std::thread::sleep(FRESH_PAUSE);
+    }
+    let open = "SELECT count(*) FROM delivery WHERE handled_at IS NULL";
+    wait("the looks", &|| count(open) == 0);
+    let after = (looks(), shop.forge.requests().len(), shop.forge.connections());
+    let mut times = database
+        .prepare("SELECT (julianday(handled_at) - julianday(received_at)) * 86400.0 FROM delivery")
+        .expect("a statement");
+    let times: Vec<Duration> = times
+        .query_map([], |row| row.get::<_, f64>(0))
+        .expect("rows")
+        .map(|secs| Duration::from_secs_f64(secs.expect("a time").max(0.0)))
+        .collect();
+    assert_eq!(times.len(), FRESH, "each webhook is one delivery");
+    let worst = times.iter().max().copied().unwrap_or_default();
+    let calls = (after.1 - before.1) as f64 / (after.0 - before.0).max(1.0);
+    let word = |holds: bool| if holds { "ok" } else { "OVER" };
+    row(&format!(
+        "serve: {FRESH} new issues beside {} known ones, sweeps without a pause: the look of a webhook has ended after {:.2} s (median), {:.2} s at worst   promised to start within 1 s: {}",
+        CASES - FRESH,
+        quantile(times, 0.5).as_secs_f64(),
+        worst.as_secs_f64(),
+        word(worst <= Duration::from_secs(1)),
+    ));
+    row(&format!(
+        "serve: a look makes {calls:.1} calls to the forge, {:.0} looks over {} connections   promised at most 4 calls: {}",
+        after.0 - before.0,
+        after.2 - before.2,
+        word(calls <= 4.0),
     ));
     child.kill().expect("killed");
     child.wait().expect("ended");

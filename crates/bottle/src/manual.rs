@@ -75,9 +75,13 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("hook list", "bot-bottle hook list"),
     ("hook remove", "bot-bottle hook remove them/project"),
     ("key create", "bot-bottle key create"),
-    ("key show", "bot-bottle key show"),
+    ("key show", "bot-bottle key show\nbot-bottle key show --ssh"),
     ("key rotate", "bot-bottle key rotate"),
     ("provenance show", "bot-bottle provenance show login"),
+    (
+        "provenance export",
+        "bot-bottle provenance export login --as vsa\nbot-bottle provenance export login --as agent-commit",
+    ),
     (
         "provenance verify",
         "bot-bottle provenance verify login\nbot-bottle provenance verify provenance.json --key host.pem",

@@ -39,6 +39,8 @@ pub enum Part {
     Perl,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
     Setpriv,
+    /// ssh-keygen, which verifies our signatures of commits.
+    SshKeygen,
     /// tmux, a terminal that a test can look at.
     Tmux,
 }
@@ -118,6 +120,7 @@ impl Part {
             Self::Openssl => "openssl",
             Self::Perl => "perl",
             Self::Setpriv => "setpriv",
+            Self::SshKeygen => "ssh-keygen",
             Self::Tmux => "tmux",
         }
     }
@@ -141,6 +144,7 @@ impl Part {
             Self::Openssl => "install openssl",
             Self::Perl => "install perl",
             Self::Setpriv => "install util-linux",
+            Self::SshKeygen => "install openssh-client",
             Self::Tmux => "install tmux",
         };
         format!("missing part: {} ({remedy})", self.name())
@@ -162,6 +166,7 @@ impl Part {
             | Self::Openssl
             | Self::Perl
             | Self::Setpriv
+            | Self::SshKeygen
             | Self::Tmux => program::find(self.name()),
         }
     }

@@ -4,3 +4,4 @@ mod bundle;
 mod openssl;
 mod sample;
 mod schema;
+mod ssh_keygen;

@@ -17,7 +17,12 @@ pub(crate) enum KeyCommand {
     /// Make a key; done by itself when the first run ends
     Create,
     /// Show the public key and its id
-    Show,
+    Show {
+        /// As a line of OpenSSH, for forges and `gpg.ssh.allowedSignersFile`: published commits are signed with it where the
+        /// manifest of their agent has `sign_commits = true`
+        #[arg(long)]
+        ssh: bool,
+    },
     /// Replace the key by a new one, with a statement that both sign
     Rotate,
 }
@@ -31,9 +36,14 @@ pub(crate) fn cmd_key(ui: &Ui, command: &KeyCommand) -> Outcome {
             sign_statements(ui, &home);
             show(ui, &ring, &key)
         }
-        KeyCommand::Show => {
+        KeyCommand::Show { ssh } => {
             sign_statements(ui, &home);
-            show(ui, &ring, &load(&ring)?)
+            let key = load(&ring)?;
+            if *ssh && !ui.is_json() {
+                ui.page(&format!("{}\n", key.ssh_line()));
+                return Ok(SUCCESS);
+            }
+            show(ui, &ring, &key)
         }
         KeyCommand::Rotate => {
             // The document is the whole result for scripts.
@@ -57,7 +67,9 @@ fn load(ring: &Keyring) -> Result<PublicKey, Failure> {
 fn show(ui: &Ui, ring: &Keyring, key: &PublicKey) -> Outcome {
     let pem = key.pem().or_exit(BottleExit::Internal)?;
     match ui.is_json() {
-        true => ui.document(&json!({ "keyid": key.id(), "pem": pem, "file": ring.key_file() })),
+        true => ui.document(&json!({
+            "keyid": key.id(), "pem": pem, "ssh": key.ssh_line(), "file": ring.key_file(),
+        })),
         false => {
             ui.result("keyid", key.id().as_str());
             ui.result("file", &ring.key_file().display().to_string());

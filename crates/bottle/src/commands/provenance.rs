@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use shell::Ui;
 
 use super::complete::bottle_names;
-use crate::exit::{Outcome, SUCCESS};
+use crate::exit::{OrExit, Outcome, SUCCESS};
 use crate::flow::attestation::load_provenance;
 use crate::flow::home::Home;
 use crate::flow::run_record::load_run;
+use crate::flow::statement_export::{ExportForm, export};
 use crate::flow::verification::{self, run_of};
 
 #[derive(Debug, Subcommand)]
@@ -31,12 +32,32 @@ pub(crate) enum ProvenanceCommand {
         #[arg(long, value_name = "PEM")]
         key: Option<PathBuf>,
     },
+    /// Print a statement about a run in a form that others know, signed with this home's key
+    ///
+    /// `agent-commit` is SLSA provenance with the shared build type for commits of agents; it is made only of records that
+    /// verify. `vsa` is a verification summary for policy engines, which says PASSED or FAILED and why.
+    Export {
+        /// The bottle (its newest run), or the run's name or the start of it
+        #[arg(add = ArgValueCandidates::new(bottle_names))]
+        name: String,
+        /// The form
+        #[arg(long = "as", value_name = "FORM")]
+        form: ExportForm,
+    },
 }
 
 pub(crate) fn cmd_provenance(ui: &Ui, command: &ProvenanceCommand) -> Outcome {
     match command {
         ProvenanceCommand::Show { name } => show(ui, name),
         ProvenanceCommand::Verify { name, key } => verify(ui, name, key.as_deref()),
+        ProvenanceCommand::Export { name, form } => {
+            let envelope = export(&Home::from_env()?, name, *form)?;
+            match ui.is_json() {
+                true => ui.document(&envelope),
+                false => ui.page(&serde_json::to_string(&envelope).or_exit(BottleExit::Internal)?),
+            }
+            Ok(SUCCESS)
+        }
     }
 }
 

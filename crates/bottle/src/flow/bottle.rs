@@ -81,12 +81,25 @@ pub(crate) struct Record {
     /// Commit of the branch that the workspace lacks, because the host merged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) host_merge: Option<Sha>,
+    /// The result that was signed last, and its signed twin: whoever publishes it again publishes the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signed: Option<SignedTwin>,
+    /// The workspace's tip whose signed twin was published and is not in the workspace yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) workspace_twin: Option<SignedTwin>,
     /// End of the branch at origin, once its pull request is merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) branch_removal: Option<BranchRemoval>,
     /// Commit that was found to merge cleanly, and when: the forge may take a while to see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) merges_cleanly: Option<(String, Timestamp)>,
+}
+
+/// A commit, and the one that was made of it by signing it and its parents. Trees, people, dates and messages are the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SignedTwin {
+    pub(crate) from: Sha,
+    pub(crate) to: Sha,
 }
 
 /// Plan before the work on an issue.
@@ -200,6 +213,8 @@ impl Record {
             plan: None,
             wakeups: Vec::new(),
             host_merge: None,
+            signed: None,
+            workspace_twin: None,
             branch_removal: None,
             merges_cleanly: None,
         })

@@ -9,7 +9,7 @@ use engine::run::Product;
 use guest::BOX_DIR;
 use model::id::Sha;
 
-use super::bottle::BaseSource;
+use super::bottle::{BaseSource, SignedTwin};
 use super::run::BottleRun;
 use crate::exit::{Failure, OrGeneral};
 
@@ -20,7 +20,7 @@ impl BottleRun<'_> {
     /// a person has to repair.
     pub(super) async fn bring_news(&self) -> Result<Option<String>, Failure> {
         let pins = &self.run.record.pins;
-        if !pins.base_is_new && !pins.branch_is_new {
+        if !pins.base_is_new && !pins.branch_is_new && pins.twin.is_none() {
             return Ok(None);
         }
         self.context.ui.phase("rehydrate", "bringing in what is new since");
@@ -57,11 +57,26 @@ impl BottleRun<'_> {
         );
         let point = |name: &str, sha: &Sha| format!("git update-ref 'refs/remotes/{name}' {sha}\n");
         line += &point(&pins.base_source.name_of(&pins.base_branch), &pins.base);
+        if let Some(twin) = &pins.twin {
+            line += &take_twin(pins.branch.as_str(), twin);
+        }
         if pins.branch_is_new {
             line += &point(&BaseSource::Origin.name_of(&pins.branch), &pins.start);
         }
         line
     }
+}
+
+/// Puts the signed twin in the place of the commit that it was made of: their trees are the same, so no file changes. Commits
+/// that were made since are put on top of it; where git cannot, the workspace stays as it is.
+fn take_twin(branch: &str, SignedTwin { from, to }: &SignedTwin) -> String {
+    format!(
+        "tip=$(git rev-parse -q --verify 'refs/heads/{branch}' || true)\n\
+         if [ \"$tip\" = {from} ]; then\n  git update-ref 'refs/heads/{branch}' {to} {from}\n\
+         elif [ -n \"$tip\" ] && git merge-base --is-ancestor {from} \"$tip\"; then\n  \
+         git -c core.hooksPath=/dev/null rebase --quiet --rebase-merges --autostash --onto {to} {from} '{branch}' || \
+         git rebase --abort || true\nfi\n"
+    )
 }
 
 /// Makes the packs readable for the box's user: git creates them for their owner alone.

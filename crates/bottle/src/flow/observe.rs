@@ -221,7 +221,9 @@ impl Source {
         };
         let is_merged = record.host_merge.is_some();
         let branch_is_new = published.is_some() && (is_merged || published != record.published);
+        let twin = record.workspace_twin.clone().filter(|_| published.is_some());
         Ok(BottlePins {
+            twin,
             branch: record.branch.clone(),
             base_branch: record.base_branch.clone(),
             base_source: record.base_source,

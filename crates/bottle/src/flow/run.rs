@@ -114,6 +114,7 @@ impl<'a> BottleRun<'a> {
             }
             self.record.known_base = self.run.record.pins.base.clone();
             self.record.host_merge = None;
+            self.record.workspace_twin = None;
             self.bottle.save(&self.record)?;
             return Ok(Phase::Prepared);
         }
@@ -380,13 +381,17 @@ impl Product for BottleRun<'_> {
             return Box::pin(self.propose_plan()).await;
         }
         let verdict = self.run.record.verdict.as_ref();
-        let (true, Some(tip), Some(access)) =
-            (verdict.is_some_and(Verdict::is_published), self.run.record.tip(), &self.access)
-        else {
+        let (true, Some(tip), true) = (
+            verdict.is_some_and(Verdict::is_published),
+            self.run.record.tip(),
+            self.access.is_some(),
+        ) else {
             return Ok(());
         };
         self.context.ui.phase("publish", "pushing the branch and opening the pull request");
         let repo = self.run.import_repo(&self.source.repo);
+        let commit = Box::pin(self.sign_result(&repo, &tip)).await?;
+        let Some(access) = &self.access else { return Ok(()) };
         let publisher = Publisher {
             access,
             log: &self.run.operations().or_general()?,
@@ -397,16 +402,18 @@ impl Product for BottleRun<'_> {
             public_url: self.context.public_url,
             keep_text: self.run.record.merged_alone.is_some(),
         };
-        let (sent, transient) = publisher.publish(&repo, &self.run.record, &tip).await?;
+        let (sent, transient) = publisher.publish(&repo, &self.run.record, &commit).await?;
         if let (Some(failure), TransientFailure::Wait) = (transient, self.context.transient) {
             // The run stays open at this phase. The process that continues it looks at the forge first.
             return Err(failure);
         }
         if sent.pushed {
             if self.run.record.merged_alone.is_some() {
-                self.record.host_merge = Some(tip.clone());
+                self.record.host_merge = Some(commit.clone());
+            } else {
+                self.record.workspace_twin = self.record.signed.clone();
             }
-            self.record.published = Some(tip);
+            self.record.published = Some(commit);
         }
         if let Some(pull) = &sent.pull {
             // From the next run on the agent may write to it.

@@ -10,7 +10,7 @@ use sandbox::backend::BackendKind;
 use serde::{Deserialize, Serialize};
 use sidecar::{DoneEvent, DoneStatus};
 
-use super::bottle::{BaseSource, Record};
+use super::bottle::{BaseSource, Record, SignedTwin};
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::bottle_manifest::BottleManifest;
@@ -120,6 +120,9 @@ pub(crate) struct BottlePins {
     /// True if the workspace lacks the commit; the same for the branch.
     pub(crate) base_is_new: bool,
     pub(crate) branch_is_new: bool,
+    /// The signed twin that takes the place of the workspace's tip before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) twin: Option<SignedTwin>,
 }
 
 impl BottlePins {
@@ -132,6 +135,7 @@ impl BottlePins {
             base: record.base.clone(),
             base_is_new: false,
             branch_is_new: false,
+            twin: None,
         }
     }
 }

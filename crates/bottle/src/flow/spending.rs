@@ -3,10 +3,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use egress::model_route::Spend;
+use egress::record::EgressEntry;
 use engine::run::SavedRun;
 use model::exit::BottleExit;
 use model::id::RunId;
-use orchestrator_db::{Amount, BudgetRefusal, IssueKey, Spending, Store};
+use orchestrator_db::{Amount, BudgetRefusal, BudgetUnit, IssueKey, Spending, Store};
 use run_store::run_dir::RunDir;
 
 use super::bottle::{Bottle, agent_box};
@@ -16,7 +18,8 @@ use super::run_record::BottleRunPart;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::agent_manifest::{AgentManifest, SpendTable};
 use crate::rules::budget::{
-    BudgetReason, BudgetSettings, SpendingFacts, explain_refusal, spent_amount, usd_of,
+    BudgetReason, BudgetSettings, SpendingFacts, UnlimitedRun, explain_refusal, lower_limits,
+    micro_usd, spent_amount, usd_of, with_unlimited,
 };
 
 /// Budgets of the runs of one claim.
@@ -51,13 +54,16 @@ impl RunBudget {
         let RunContext { home, rows, .. } = context;
         settle_issue(home, rows.host(), &*rows.store()?, key)?;
         let now = host::clock::now();
-        let request = self.settings.reservation(key, run.agent, run.spend, now);
+        let mut request = self.settings.reservation(key, run.agent, run.spend, now);
+        let unlimited = unlimited_runs(home, rows.host(), &*rows.store()?, &self.settings)?;
+        lower_limits(&mut request, key, &unlimited);
         let name = run_name(run.slug, run.id);
         let Some(refusal) = rows.reserve(key, &name, &request)? else {
             host::failpoint::hit("reserved");
             return Ok(());
         };
-        Err(self.refuse(&refusal, key))
+        let held = (&self.settings, unlimited.as_slice());
+        Err(self.refuse(&with_unlimited(&refusal, key, request.day, held), key))
     }
 
     fn refuse(&self, refusal: &BudgetRefusal, key: &IssueKey) -> Failure {
@@ -120,6 +126,62 @@ pub(crate) fn settle(
             Ok(())
         }
     }
+}
+
+/// Runs of this host that are at work without a limit in a unit in which runs are limited now, with what they have spent so
+/// far.
+pub(crate) fn unlimited_runs(
+    home: &Home,
+    host: &str,
+    store: &dyn Store,
+    settings: &BudgetSettings,
+) -> Result<Vec<UnlimitedRun>, Failure> {
+    let most = settings.most(&SpendTable::default());
+    let rows = store.unsettled_spending().or_general()?;
+    let is_unlimited = |row: &Spending| {
+        let lacks = |unit| most.of(unit).is_some() && row.reserved.of(unit).is_none();
+        BudgetUnit::ALL.into_iter().any(lacks)
+    };
+    let is_here = |row: &Spending| row.host.as_deref().is_none_or(|of| of == host);
+    let unlimited = rows.into_iter().filter(|row| is_unlimited(row) && is_here(row));
+    Ok(unlimited
+        .map(|Spending { seq, key, day, reserved, run, .. }| {
+            let spent = run.and_then(|name| usage_of_run(home, &name)).unwrap_or_default();
+            let spent = Amount {
+                tokens: Some(spent.tokens),
+                // Without prices the proxy counts no dollars.
+                micro_usd: (spent.usd > 0.0).then(|| micro_usd(spent.usd)),
+            };
+            UnlimitedRun { seq, key, day, reserved, spent }
+        })
+        .collect())
+}
+
+fn usage_of_run(home: &Home, name: &str) -> Option<UsageSoFar> {
+    let (slug, run) = name.split_once('/')?;
+    let (bottle, record) = Bottle::open(home, slug).ok()?;
+    let id = record.runs.iter().find(|id| id.as_str() == run)?;
+    usage_so_far(&bottle.run(id).ok()?)
+}
+
+/// Usage of a run that the proxy has logged until now.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct UsageSoFar {
+    pub(crate) calls: u64,
+    pub(crate) tokens: u64,
+    pub(crate) usd: f64,
+}
+
+/// Usage of a box that is at work; `None` before its proxy has a log. An incomplete line does not count.
+pub(crate) fn usage_so_far(dir: &RunDir) -> Option<UsageSoFar> {
+    let text = std::fs::read_to_string(agent_box(dir).ok()?.egress_log()).ok()?;
+    let entries = text.lines().filter_map(|line| serde_json::from_str::<EgressEntry>(line).ok());
+    let spends = entries.filter_map(|entry| entry.spend);
+    Some(spends.fold(UsageSoFar::default(), |sum, Spend { tokens, usd, .. }| UsageSoFar {
+        calls: sum.calls + 1,
+        tokens: sum.tokens + tokens.input + tokens.output + tokens.cache_read + tokens.cache_write,
+        usd: sum.usd + usd,
+    }))
 }
 
 /// Knowledge about what a run spent.

@@ -57,6 +57,9 @@ pub(crate) struct AgentManifest {
     /// True if a plan has to be approved before the work on an issue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) plan: bool,
+    /// True if published commits are signed with the host's key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sign_commits: bool,
     /// Labels of new pull requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pull_labels: Vec<String>,

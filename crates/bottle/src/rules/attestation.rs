@@ -44,8 +44,16 @@ pub(crate) fn render_statements(
 /// The result's commit and the bundle that held it. The subject of a run without either is its operation log.
 fn subject(witness: &Witness<'_>) -> Vec<Resource> {
     let meta = witness.meta;
-    let tip = meta.evidence.as_ref().and_then(|evidence| evidence.tip.as_ref());
-    let published = meta.publication.as_ref().is_some_and(|sent| sent.pushed);
+    let result = meta.evidence.as_ref().and_then(|evidence| evidence.tip.as_ref());
+    let sent = meta.publication.as_ref().filter(|sent| sent.pushed);
+    let published = sent.is_some();
+    // Signed commits have other ids than those that came out of the box.
+    let tip = result.map(|tip| sent.map_or(tip, |sent| &sent.commit));
+    let signed_from = tip.zip(result).filter(|(tip, result)| tip != result).map(|(_, it)| it);
+    let with_source = |commit: Resource| match signed_from {
+        Some(source) => commit.with("signedFrom", json!(source)),
+        None => commit,
+    };
     let commit = tip.map(|tip| Resource {
         uri: meta
             .forge
@@ -53,6 +61,7 @@ fn subject(witness: &Witness<'_>) -> Vec<Resource> {
             .map(|env| format!("git+{}@refs/heads/{}", env.remote_url(), meta.pins.branch)),
         ..Resource::new("commit", "gitCommit", tip.as_str()).with("published", json!(published))
     });
+    let commit = commit.map(with_source);
     let found: Vec<Resource> = commit.into_iter().chain(witness.bundle.clone()).collect();
     match found.is_empty() {
         true => vec![Resource::new(&witness.events.file, "sha256", &log_digest(witness))],
@@ -117,7 +126,7 @@ fn provenance(witness: &Witness<'_>) -> Provenance {
 }
 
 /// Known inputs: the commits, the guest program, the image and the agent's own program.
-fn dependencies(meta: &BottleRunRecord) -> Vec<Resource> {
+pub(super) fn dependencies(meta: &BottleRunRecord) -> Vec<Resource> {
     let mut list = vec![
         Resource::new("start", "gitCommit", meta.pins.start.as_str()),
         Resource::new("base", "gitCommit", meta.pins.base.as_str()),
@@ -276,7 +285,7 @@ fn word(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),

@@ -231,6 +231,82 @@ impl BudgetSettings {
     }
 }
 
+/// A run at work that has no limit in some unit, because it was started before a budget asked for one. The store counts it as
+/// the most of the run that wants to start; what it has spent beyond that is added here.
+#[derive(Debug, Clone)]
+pub(crate) struct UnlimitedRun {
+    /// Its row in the store.
+    pub(crate) seq: u64,
+    pub(crate) key: IssueKey,
+    pub(crate) day: Date,
+    pub(crate) reserved: Amount,
+    /// Spent so far.
+    pub(crate) spent: Amount,
+}
+
+impl UnlimitedRun {
+    /// The amount that it has spent beyond `most`, in a budget that covers it.
+    fn beyond(&self, scope: BudgetScope, held: &HeldRun<'_>, unit: BudgetUnit) -> u64 {
+        let (own, other) = (held.key, &self.key);
+        let same_repository = own.owner == other.owner && own.repo == other.repo;
+        let is_covered = match scope {
+            BudgetScope::Issue => own == other,
+            BudgetScope::Repository => same_repository && self.day == held.day,
+            BudgetScope::Organisation => {
+                organisation_of(&own.owner) == organisation_of(&other.owner) && self.day == held.day
+            }
+            BudgetScope::Host => self.day == held.day,
+        };
+        match (self.reserved.of(unit), self.spent.of(unit), held.most.of(unit)) {
+            (None, Some(spent), Some(most)) if is_covered => spent.saturating_sub(most),
+            _ => 0,
+        }
+    }
+}
+
+/// The run that wants to start.
+struct HeldRun<'a> {
+    key: &'a IssueKey,
+    day: Date,
+    most: Amount,
+}
+
+/// Lowers the limits of a reservation by what runs without a limit have spent and the store does not know.
+pub(crate) fn lower_limits(request: &mut RunReservation, key: &IssueKey, runs: &[UnlimitedRun]) {
+    let held = HeldRun { key, day: request.day, most: request.most };
+    for limit in &mut request.limits {
+        let scope = limit.scope;
+        let beyond = |unit| runs.iter().map(|run| run.beyond(scope, &held, unit)).sum();
+        limit.most = Amount {
+            tokens: limit.most.tokens.map(|most| most.saturating_sub(beyond(BudgetUnit::Tokens))),
+            micro_usd: limit
+                .most
+                .micro_usd
+                .map(|most| most.saturating_sub(beyond(BudgetUnit::MicroUsd))),
+        };
+    }
+}
+
+/// The refusal of a reservation with lowered limits, in the numbers of the budget.
+pub(crate) fn with_unlimited(
+    refusal: &BudgetRefusal,
+    key: &IssueKey,
+    day: Date,
+    (settings, runs): (&BudgetSettings, &[UnlimitedRun]),
+) -> BudgetRefusal {
+    let BudgetRefusal { scope, unit, .. } = *refusal;
+    let limits = settings.limits(&key.owner, &key.repo);
+    let limit = limits.iter().find(|limit| limit.scope == scope);
+    let Some(limit) = limit.and_then(|limit| limit.most.of(unit)) else { return *refusal };
+    let most = match unit {
+        BudgetUnit::Tokens => Amount { tokens: Some(refusal.wanted), micro_usd: None },
+        BudgetUnit::MicroUsd => Amount { tokens: None, micro_usd: Some(refusal.wanted) },
+    };
+    let held = HeldRun { key, day, most };
+    let beyond: u64 = runs.iter().map(|run| run.beyond(scope, &held, unit)).sum();
+    BudgetRefusal { limit, reserved: refusal.reserved.saturating_add(beyond), ..*refusal }
+}
+
 /// Table of a name; like forges, it ignores case.
 fn find(tables: &BTreeMap<String, BudgetTable>, name: &str) -> Option<BudgetTable> {
     tables.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, table)| *table)

@@ -1,5 +1,6 @@
 //! Decisions, from facts alone.
 
+pub(crate) mod agent_commit;
 pub(crate) mod agent_manifest;
 pub(crate) mod attestation;
 pub(crate) mod bottle_manifest;
@@ -34,4 +35,5 @@ pub(crate) mod target;
 mod tests;
 pub(crate) mod trust;
 pub(crate) mod verification;
+pub(crate) mod verification_summary;
 pub(crate) mod wake_text;

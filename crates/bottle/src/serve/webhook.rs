@@ -11,7 +11,7 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use forge::{DeliveryTarget, ForgeKind, Thread};
-use orchestrator_db::{About, Delivery, DeliveryInsert, ForgeState, IssueKey};
+use orchestrator_db::{About, DbError, Delivery, DeliveryInsert, ForgeState, IssueKey};
 use web_base::header::header_text;
 
 use super::Service;
@@ -79,16 +79,16 @@ async fn answer(service: &Arc<Service>, source: &str, request: Request<Body>) ->
         return refuse(StatusCode::FORBIDDEN, "this secret does not belong to that repository");
     };
     let key = repo.issue(0);
-    let about = match subject.target {
-        DeliveryTarget::Thread(Thread::Issue(number)) => About::Issue(number),
-        DeliveryTarget::Thread(Thread::Pull(number)) => About::Pull(number),
+    let subjects = match subject.target {
+        DeliveryTarget::Thread(Thread::Issue(number)) => vec![About::Issue(number)],
+        DeliveryTarget::Thread(Thread::Pull(number)) => vec![About::Pull(number)],
         DeliveryTarget::Commit { sha, branch } => {
             let (service, key) = (Arc::clone(service), key.clone());
-            let find = move || find_issue(&service, &key, &sha, branch.as_deref());
-            match tokio::task::spawn_blocking(find).await.ok().flatten() {
-                Some(number) => About::Issue(number),
-                // A commit that no bottle published.
-                None => return (StatusCode::ACCEPTED, "nothing to do\n").into_response(),
+            let find = move || find_issues(&service, &key, &sha, branch.as_deref());
+            match tokio::task::spawn_blocking(find).await {
+                Ok(Ok(numbers)) => numbers.into_iter().map(About::Issue).collect(),
+                Ok(Err(error)) => return refuse_unstored(&error),
+                Err(error) => return refuse_unstored(&error),
             }
         }
     };
@@ -99,23 +99,51 @@ async fn answer(service: &Arc<Service>, source: &str, request: Request<Body>) ->
         event: read.event,
         owner: key.owner,
         repo: key.repo,
-        about,
+        about: About::Issue(0),
         body: bytes.to_vec(),
         received_at: host::clock::now(),
         handled_at: None,
     };
-    match service.inbox.store(delivery).await {
-        Ok(DeliveryInsert::New) => (StatusCode::ACCEPTED, "stored\n").into_response(),
-        Ok(DeliveryInsert::Duplicate) => (StatusCode::OK, "duplicate\n").into_response(),
-        Err(error) => {
-            tracing::error!(%error, "a webhook could not be stored");
-            refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be stored; send it again")
+    store(service, &delivery, subjects).await
+}
+
+/// Stores a delivery once for each of its subjects. Only the first one has its id alone.
+async fn store(service: &Service, delivery: &Delivery, subjects: Vec<About>) -> Response {
+    if subjects.is_empty() {
+        // A commit that no bottle published.
+        return (StatusCode::ACCEPTED, "nothing to do\n").into_response();
+    }
+    let mut is_new = false;
+    for (place, about) in subjects.into_iter().enumerate() {
+        let id = match (place, about) {
+            (0, _) => delivery.id.clone(),
+            (_, About::Issue(number) | About::Pull(number)) => format!("{}#{number}", delivery.id),
+        };
+        match service.inbox.store(Delivery { id, about, ..delivery.clone() }).await {
+            Ok(insert) => is_new |= insert == DeliveryInsert::New,
+            Err(error) => return refuse_unstored(&error),
         }
+    }
+    match is_new {
+        true => (StatusCode::ACCEPTED, "stored\n").into_response(),
+        false => (StatusCode::OK, "duplicate\n").into_response(),
     }
 }
 
-/// Issue of the bottle that published a commit. The branch names the bottle; a forge that does not send it has the commit.
-fn find_issue(service: &Service, repo: &IssueKey, sha: &str, branch: Option<&str>) -> Option<u64> {
+fn refuse_unstored(error: &(dyn std::error::Error + 'static)) -> Response {
+    tracing::error!(error = model::error_chain(error), "a webhook could not be stored");
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "it could not be stored; send it again")
+}
+
+/// Issues whose bottles may have published a commit. The branch names the bottle. A forge that does not send it has the
+/// commit, which is in the record of its bottle, on the disk of that bottle's host: if no bottle here published it, each one
+/// elsewhere that has a pull request is looked at by its host.
+fn find_issues(
+    service: &Service,
+    repo: &IssueKey,
+    sha: &str,
+    branch: Option<&str>,
+) -> Result<Vec<u64>, DbError> {
     let issue_of = |slug: &str| {
         let (_, record) = Bottle::open(&service.home, slug).ok()?;
         let env = record.forge.as_ref()?;
@@ -125,26 +153,29 @@ fn find_issue(service: &Service, repo: &IssueKey, sha: &str, branch: Option<&str
         let is_branch = branch == Some(record.branch.as_str());
         (is_here && (is_tip || is_branch)).then_some(env.issue)
     };
-    if let Some(slug) = branch.and_then(|branch| branch.strip_prefix("bot-bottle/")) {
-        return issue_of(slug).or_else(|| issue_elsewhere(service, repo, slug));
-    }
-    let states = service.store.forge_states().ok()?;
-    let published = states.into_iter().filter(|state| state.pr_number.is_some());
-    published
-        .filter(|state| state.status != BottleState::Destroyed)
-        .find_map(|state| issue_of(&state.slug))
-}
-
-/// Issue of a bottle that another host has: its record is not on this disk.
-fn issue_elsewhere(service: &Service, repo: &IssueKey, slug: &str) -> Option<u64> {
-    let is_it = |known: &ForgeState| {
-        known.slug == slug
-            && known.key.owner.eq_ignore_ascii_case(&repo.owner)
+    let is_elsewhere = |known: &&ForgeState| {
+        known.key.owner.eq_ignore_ascii_case(&repo.owner)
             && known.key.repo.eq_ignore_ascii_case(&repo.repo)
             && known.host.as_ref().is_some_and(|host| *host != service.host)
     };
-    let states = service.store.forge_states().ok()?;
-    states.iter().find(|known| is_it(known)).map(|known| known.key.issue_number)
+    let states = service.store.forge_states()?;
+    if let Some(slug) = branch.and_then(|branch| branch.strip_prefix("bot-bottle/")) {
+        let of_others = || states.iter().filter(is_elsewhere).find(|known| known.slug == slug);
+        let found = issue_of(slug).or_else(|| of_others().map(|known| known.key.issue_number));
+        return Ok(found.into_iter().collect());
+    }
+    let is_published =
+        |known: &&ForgeState| known.pr_number.is_some() && known.status != BottleState::Destroyed;
+    let published: Vec<&ForgeState> = states.iter().filter(is_published).collect();
+    if let Some(number) = published.iter().find_map(|state| issue_of(&state.slug)) {
+        return Ok(vec![number]);
+    }
+    // A branch that is not a bottle's is nobody's.
+    if branch.is_some() {
+        return Ok(Vec::new());
+    }
+    let elsewhere = published.into_iter().filter(is_elsewhere);
+    Ok(elsewhere.map(|known| known.key.issue_number).collect())
 }
 
 fn refuse(status: StatusCode, message: &str) -> Response {

@@ -171,6 +171,41 @@ fn two_runs_at_once_do_not_pass_a_budget_together() {
     assert_eq!(serving.count("SELECT sum(tokens) FROM spending"), 2 * CALL);
 }
 
+/// A run that began without a limit counts as the most of a run, or as what it has spent if that is more.
+#[test]
+fn a_budget_that_comes_while_a_run_without_a_limit_is_at_work_counts_it() {
+    let Some(paid) = Paid::new("") else { return };
+    paid.close_gate();
+    let Paid { scene, model } = paid;
+    let second = scene.forge.add_issue("Too", "More.", &[], &["bot1"]);
+    let first = scene.issue;
+    let serving = Serving::start(scene, &format!("{SELDOM}# budgets\n"));
+    serving.label();
+    serving.wait("running");
+    wait_for("the call of the agent", || (!model.requests().is_empty()).then_some(()));
+    let budget = "[budget]\nrun = { tokens = 50 }\nhost = { tokens = 150 }\n";
+    change_settings(&serving, "# budgets\n", budget);
+    let reserved = || {
+        let report: Value = serde_json::from_str(&get(&serving, "/api/v1/spending")).expect("JSON");
+        report["budgets"][0]["reserved"].as_u64()
+    };
+    wait_for("the run in the report", || (reserved() == Some(120)).then_some(()));
+    serving
+        .scene
+        .forge
+        .change_issue(second, |issue| issue.labels.push("bot-bottle:worker".to_owned()));
+    let event = "issue_opened_labeled_assigned-label_updated";
+    assert_eq!(serving.tell(event, Room::Issue, second), Some(202));
+    let is_held = || serving.work_on(second).filter(|(state, _)| state == "waiting");
+    let (_, reason) = wait_for("the second issue to wait", is_held);
+    assert!(reason.contains("150 tokens, is reserved by runs at work"), "{reason}");
+    assert!(reason.contains("120 tokens reserved"), "{reason}");
+    open_gate(&serving);
+    wait_for("the end of the first", || {
+        serving.work_on(first).filter(|(state, _)| state == "frozen")
+    });
+}
+
 #[test]
 fn what_nobody_counted_counts_as_the_whole_reservation() {
     let Some(scene) = Scene::new() else { return };

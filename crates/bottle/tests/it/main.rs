@@ -46,6 +46,7 @@ mod serving;
 mod shell;
 mod show;
 mod sidecar_death;
+mod signing;
 mod snapshots;
 mod statements;
 mod support;

@@ -70,6 +70,45 @@ fn a_circle_is_named_on_its_issues_and_an_edit_opens_it() {
     wait_on(&serving, 1, "frozen");
 }
 
+/// The first two are looked at before the third one closes the circle, and no sweep comes for an hour.
+#[test]
+fn a_circle_of_three_is_named_on_each_of_its_issues() {
+    let Some(scene) = scene() else { return };
+    let second = scene.forge.add_issue("Second", "", &[], &["bot1"]);
+    let third = scene.forge.add_issue("Third", "After #1", &[], &["bot1"]);
+    let body = |issue, text: String| scene.forge.change_issue(issue, |issue| issue.body = text);
+    body(1, format!("After #{second}"));
+    body(second, format!("After #{third}"));
+    let serving = Serving::start(scene, "sweep_secs = 3600\n");
+    tell(&serving, 1);
+    wait_on(&serving, 1, "waiting");
+    let label = |issue| {
+        let add =
+            |issue: &mut testkit::fake_forge::FakeIssue| issue.labels.push(WORKER[0].to_owned());
+        serving.scene.forge.change_issue(issue, add);
+        tell(&serving, issue);
+    };
+    label(second);
+    wait_on(&serving, second, "waiting");
+    label(third);
+    for issue in [third, second, 1] {
+        let reason = wait_on(&serving, issue, "needs-attention");
+        assert!(reason.contains(&format!("in a circle: #{issue} after ")), "#{issue}: {reason}");
+        wait_for("the words on the issue", || {
+            let comments = serving.scene.forge.comments();
+            let is_told = |it: &testkit::fake_forge::FakeComment| {
+                it.on == issue && it.body.contains("in a circle")
+            };
+            comments.iter().any(is_told).then_some(())
+        });
+    }
+    set_body(&serving, third, "No order.");
+    tell(&serving, third);
+    wait_on(&serving, third, "frozen");
+    wait_on(&serving, second, "waiting");
+    wait_on(&serving, 1, "waiting");
+}
+
 #[test]
 fn what_cannot_be_waited_for_is_named() {
     let Some(scene) = scene() else { return };

@@ -201,6 +201,14 @@ impl Serving {
         assert_eq!(sent.status, Some(0), "{}", sent.snapshot());
     }
 
+    /// Has the next start listen where this one does.
+    pub(crate) fn stay_at_address(&self) {
+        let path = config_path(&self.scene);
+        let text = std::fs::read_to_string(&path).expect("the configuration");
+        let listen = format!("listen = \"{}\"", self.address);
+        std::fs::write(&path, text.replace("listen = \"127.0.0.1:0\"", &listen)).expect("written");
+    }
+
     /// Starts it again.
     pub(crate) fn restart(&mut self) {
         self.kill();

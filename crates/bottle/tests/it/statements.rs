@@ -5,10 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use attest::bundle::Bundle;
-use attest::dsse::Envelope;
+use attest::dsse::{Envelope, IN_TOTO, pae};
 use attest::key::SecretKey;
 use serde_json::{Value, json};
 use testkit::hermetic::Output;
+use testkit::part::{Part, require};
 
 use crate::support::{COMMIT, DONE, Person, SLUG, Scene};
 
@@ -371,4 +372,120 @@ fn a_key_is_made_shown_and_never_replaced_by_accident() {
     assert_eq!(again.status, Some(3), "{}", again.snapshot());
     assert!(again.stderr.contains("bot-bottle key rotate"), "{}", again.stderr);
     assert!(!made.stdout.contains("PRIVATE"), "{}", made.stdout);
+}
+
+/// The payload of an exported statement, after openssl has verified its signature.
+fn verified_by_openssl(person: &Person, program: &Path, envelope: &Value) -> Value {
+    let envelope: Envelope = serde_json::from_value(envelope.clone()).expect("an envelope");
+    let payload = envelope.claimed_bytes().expect("Base64");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let pem = person.json(&["key", "show"])["pem"].as_str().expect("a key").to_owned();
+    fs::write(path("key.pem"), pem).expect("written");
+    fs::write(path("message"), pae(IN_TOTO, &payload)).expect("written");
+    fs::write(path("signature.txt"), &envelope.signatures[0].sig).expect("written");
+    let openssl = |args: &[&str]| {
+        let output = person.hermetic.run(person.hermetic.command(program).args(args));
+        assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    };
+    let (text, signature) = (path("signature.txt"), path("signature"));
+    openssl(&["base64", "-d", "-A", "-in", &text, "-out", &signature]);
+    let (key, message) = (path("key.pem"), path("message"));
+    let verify = ["pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", &key];
+    openssl(&[&verify[..], &["-in", &message, "-sigfile", &signature]].concat());
+    serde_json::from_slice(&payload).expect("a statement")
+}
+
+#[test]
+fn a_summary_for_policy_engines_says_passed_and_openssl_verifies_it() {
+    let Some(openssl) = require(Part::Openssl) else { return };
+    let Some(scene) = Scene::new() else { return };
+    scene.start_ok(&format!("{COMMIT}{DONE}"));
+    let envelope = scene.person.json(&["provenance", "export", SLUG, "--as", "vsa"]);
+    let statement = verified_by_openssl(&scene.person, &openssl, &envelope);
+    assert_eq!(statement["predicateType"], "https://slsa.dev/verification_summary/v1");
+    let tip = scene.published().expect("published");
+    assert_eq!(statement["subject"][0]["digest"]["gitCommit"], tip.as_str());
+    let summary = &statement["predicate"];
+    assert_eq!(summary["verificationResult"], "PASSED", "{summary:#}");
+    assert_eq!(
+        summary["verifiedLevels"],
+        json!(["SLSA_BUILD_LEVEL_1", "BOTTLEWORKS_SEALED_RUN_V1"])
+    );
+    let uri = summary["resourceUri"].as_str().expect("an address");
+    assert!(
+        uri.starts_with("git+http") && uri.ends_with(&format!("@refs/heads/bot-bottle/{SLUG}"))
+    );
+    let bytes = fs::read(bundle_file(&scene.person, SLUG)).expect("statements");
+    let input = &summary["inputAttestations"][0]["digest"]["sha256"];
+    assert_eq!(*input, model::digest::sha256(&bytes));
+}
+
+#[test]
+fn a_summary_says_failed_where_a_record_changed_or_the_work_was_not_found_good() {
+    let Some(openssl) = require(Part::Openssl) else { return };
+    let Some(person) = person_with_run() else { return };
+    let summary = |slug: &str| {
+        let envelope = person.json(&["provenance", "export", slug, "--as", "vsa"]);
+        verified_by_openssl(&person, &openssl, &envelope)["predicate"].clone()
+    };
+    let failed = |summary: &Value| -> Vec<String> {
+        let checks =
+            summary["https://bottleworks.dev/policy/checks/v1"].as_array().expect("checks");
+        let failed = checks.iter().filter(|check| check["passed"] == false);
+        failed.map(|check| check["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    overwrite(&person.last_run("plain").join("commands.log"), "nothing\n");
+    let changed = summary("plain");
+    assert_eq!(changed["verificationResult"], "FAILED");
+    assert_eq!(changed["verifiedLevels"], json!(["FAILED"]));
+    assert_eq!(failed(&changed), ["files"]);
+    let refused = person.run(&["provenance", "export", "plain", "--as", "agent-commit"]);
+    assert_eq!(refused.status, Some(1), "{}", refused.snapshot());
+    assert!(refused.stderr.contains("do not hold"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("bot-bottle provenance verify "), "{}", refused.stderr);
+    let output = person.start(DONE, &["--label", "idle"]);
+    let idle = summary("idle");
+    assert_eq!(idle["verificationResult"], "FAILED", "{}", output.snapshot());
+    assert!(failed(&idle).contains(&"result".to_owned()), "{idle:#}");
+}
+
+#[test]
+fn a_run_is_told_in_the_shared_words_for_commits_of_agents() {
+    let Some(openssl) = require(Part::Openssl) else { return };
+    let Some(scene) = Scene::new() else { return };
+    scene.start_ok(&format!("{COMMIT}{DONE}"));
+    let envelope = scene.person.json(&["provenance", "export", SLUG, "--as", "agent-commit"]);
+    let statement = verified_by_openssl(&scene.person, &openssl, &envelope);
+    assert_eq!(statement["predicateType"], "https://slsa.dev/provenance/v1");
+    let tip = scene.published().expect("published");
+    assert_eq!(statement["subject"][0]["digest"]["gitCommit"], tip.as_str());
+    let build = &statement["predicate"]["buildDefinition"];
+    assert_eq!(build["buildType"], "https://refs.arewm.com/agent-commit/v0.3");
+    let external = &build["externalParameters"];
+    // What the published description requires.
+    for pointer in [
+        "/task/uri",
+        "/task/content/digest/sha256",
+        "/target/repository",
+        "/target/baseRef",
+        "/target/baseCommit",
+    ] {
+        let text = external.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        assert!(!text.is_empty(), "{pointer}: {external:#}");
+    }
+    assert!(external["task"]["uri"].as_str().is_some_and(|uri| uri.ends_with("/issues/1")));
+    assert_eq!(external["target"]["baseRef"], "refs/heads/main");
+    let internal = &build["internalParameters"];
+    assert_eq!(internal["agent"]["runtime"]["name"], "scripted", "{internal:#}");
+    assert_eq!(internal["agent"]["tools"][0]["name"], "forge");
+    assert_eq!(internal["sandboxPolicy"]["network"]["mode"], "none");
+    let source = &build["resolvedDependencies"][0];
+    assert_eq!(source["digest"]["gitCommit"], external["target"]["baseCommit"]);
+    let details = &statement["predicate"]["runDetails"];
+    for name in ["invocationId", "startedOn", "finishedOn"] {
+        assert!(details["metadata"][name].is_string(), "{details:#}");
+    }
+    assert_eq!(details["byproducts"][0]["name"], "observed-network");
+    assert_eq!(details["byproducts"][0]["mediaType"], "application/vnd.runtime-observations+json");
 }

@@ -186,7 +186,7 @@ fn manifests_and_configurations_that_cannot_be_read() {
         "serve --config public.toml",
     ]), @r#"
     $ bot-bottle agent check odd
-    error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: unknown field `provder`, expected one of `provider`, `agent`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `pull_labels`, `server`, `egress`, `limits`, `spend`
+    error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: unknown field `provder`, expected one of `provider`, `agent`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `sign_commits`, `pull_labels`, `server`, `egress`, `limits`, `spend`
     [2]
     $ bot-bottle agent check worker
     error: the model's key is not there: set ANTHROPIC_API_KEY, or name a file that holds it

@@ -13,7 +13,7 @@ use std::time::Duration;
 use agent::{AgentReport, EventReader, Progress, Provider, Usage};
 use host::process::{LogSegment, find_segments, parse_left_out};
 
-pub use text::LogText;
+pub use text::{LogCall, LogEntry, LogText};
 
 /// Time between two reads.
 const PAUSE: Duration = Duration::from_millis(200);

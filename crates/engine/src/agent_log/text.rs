@@ -11,6 +11,32 @@ use crate::test_count::{TestCount, parse_test_output};
 /// Shorter calls are shown without their duration.
 const SHORT_MS: u64 = 100;
 
+/// One entry of an agent's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogEntry {
+    /// Words of the agent.
+    Message(String),
+    /// A tool call that has ended.
+    Call(LogCall),
+    /// The model returned an error, and the agent asks again.
+    Retry(String),
+    /// A line that is no event, as it was printed.
+    Line(String),
+}
+
+/// A tool call that has ended. All of it is a claim of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogCall {
+    /// As a sentence in the past.
+    pub action: String,
+    /// Its result, where that is worth a word.
+    pub result: Option<String>,
+    pub took_ms: Option<u64>,
+    /// The end of its output.
+    pub output: String,
+    pub is_failed: bool,
+}
+
 /// Renders the log of one agent, line by line from its start.
 #[derive(Debug)]
 pub struct LogText {
@@ -38,17 +64,33 @@ impl LogText {
         self.times = LogTimes::read(&box_dir.times());
     }
 
+    /// For a log of which only the part from `offset` on is read.
+    #[must_use]
+    pub fn starting_at(self, offset: u64) -> Self {
+        Self { offset, ..self }
+    }
+
     /// Renders one line, with its line break if it has one. A line that is no event stays as it is.
     pub fn push_line(&mut self, line: &str) -> String {
+        self.read_line(line).iter().map(render_entry).collect()
+    }
+
+    /// Reads the entries of one line, with its line break if it has one.
+    pub fn read_line(&mut self, line: &str) -> Vec<LogEntry> {
         let at = self.times.at(self.offset + line.len().saturating_sub(1) as u64);
         self.advance(line);
         let unknown = self.reader.unknown_count();
         let progress = self.reader.push_line_at(line.trim_end(), at);
         // The reader skips blank lines; output of commands may be anything, objects too.
         if line.trim().is_empty() || self.reader.unknown_count() > unknown {
-            return line.to_owned();
+            return vec![LogEntry::Line(line.to_owned())];
         }
-        progress.iter().filter_map(render_progress).collect()
+        progress.into_iter().filter_map(read_progress).collect()
+    }
+
+    /// Calls that have begun and not ended.
+    pub fn open_actions(&self) -> impl Iterator<Item = &str> {
+        self.reader.open_actions()
     }
 
     /// Renders what has begun and not ended when the log ends.
@@ -65,32 +107,50 @@ impl LogText {
     }
 }
 
-fn render_progress(progress: &Progress) -> Option<String> {
+fn read_progress(progress: Progress) -> Option<LogEntry> {
     match progress {
-        Progress::Text(text) => Some(format!("{text}\n")),
-        Progress::ToolEnd(end) => Some(format!("  {}\n", render_end(end))),
-        Progress::Retrying { reason } => Some(format!("  asking the model again: {reason}\n")),
+        Progress::Text(text) => Some(LogEntry::Message(text)),
+        Progress::ToolEnd(end) => {
+            let result = render_result(&end);
+            let ToolEnd { action, output, took_ms, ok, .. } = end;
+            Some(LogEntry::Call(LogCall { action, result, took_ms, output, is_failed: !ok }))
+        }
+        Progress::Retrying { reason } => Some(LogEntry::Retry(reason)),
         Progress::SessionStarted { .. } | Progress::ToolCall { .. } | Progress::Tokens(_) => None,
     }
 }
 
-fn render_end(end: &ToolEnd) -> String {
-    let mut text = end.action.clone();
-    if let Some(result) = render_result(end) {
-        text.push_str(" → ");
-        text.push_str(&result);
+fn render_entry(entry: &LogEntry) -> String {
+    match entry {
+        LogEntry::Message(text) => format!("{text}\n"),
+        LogEntry::Call(call) => format!("  {}\n", render_call(call)),
+        LogEntry::Retry(reason) => format!("  asking the model again: {reason}\n"),
+        LogEntry::Line(line) => line.clone(),
     }
-    if let Some(ms) = end.took_ms.filter(|ms| *ms >= SHORT_MS) {
-        text.push_str(&format!(" ({})", render_duration(ms)));
+}
+
+fn render_call(call: &LogCall) -> String {
+    let mut text = call.action.clone();
+    if let Some(result) = &call.result {
+        text.push_str(" → ");
+        text.push_str(result);
+    }
+    if let Some(took) = call.took() {
+        text.push_str(&format!(" ({took})"));
     }
     text
 }
 
+impl LogCall {
+    /// Its duration, where that is worth a word.
+    pub fn took(&self) -> Option<String> {
+        self.took_ms.filter(|ms| *ms >= SHORT_MS).map(render_duration)
+    }
+}
+
 /// The result of a call that failed, or of a command that ran tests.
 fn render_result(end: &ToolEnd) -> Option<String> {
-    let is_command = end.kind == ToolKind::Command;
-    let tests = is_command.then(|| parse_test_output(&end.output)).flatten();
-    if let Some(tests) = tests.filter(|tests| tests.ran() > 0 && (tests.failed > 0) != end.ok) {
+    if let Some(tests) = tests_of(end) {
         return Some(render_tests(tests));
     }
     if end.ok {
@@ -104,6 +164,13 @@ fn render_result(end: &ToolEnd) -> Option<String> {
         (None, Some(last)) => format!("failed: {last}"),
         (None, None) => "failed".to_owned(),
     })
+}
+
+/// Tests that a command ran, where their count fits its outcome.
+fn tests_of(end: &ToolEnd) -> Option<TestCount> {
+    let is_command = end.kind == ToolKind::Command;
+    let tests = is_command.then(|| parse_test_output(&end.output)).flatten();
+    tests.filter(|tests| tests.ran() > 0 && (tests.failed > 0) != end.ok)
 }
 
 /// Lines that agents add to the output of a command, which only repeat its status.

@@ -37,6 +37,43 @@ impl SealedRepo {
     }
 }
 
+impl SealedRepo {
+    /// Writes a commit again with other parents and a signature over it; nothing points at the result yet. People, dates
+    /// and message stay.
+    pub async fn sign_commit(
+        &self,
+        commit: &Sha,
+        parents: &[Sha],
+        sign: impl Fn(&[u8]) -> String,
+    ) -> Result<Sha, GitError> {
+        let call = GitCall::new(argv_with("cat-file commit", [commit.as_str()]));
+        let answer = self.git.query(call.within(OBJECT_LIMIT)).await?;
+        let header = match commit.as_str().len() {
+            64 => "gpgsig-sha256",
+            _ => "gpgsig",
+        };
+        let signed = answer.parse(
+            |bytes| {
+                let change = CommitChange { parents, author: None, committer: None, trailers: &[] };
+                let plain = render_change(bytes, change)?;
+                let signature = sign(&plain);
+                add_signature(&plain, header, &signature)
+            },
+            "it is not a commit",
+        )?;
+        let call = GitCall::new(argv("hash-object -t commit -w --stdin"));
+        self.git.query(call.reading(&signed).within(OBJECT_LIMIT)).await?.parse_id()
+    }
+}
+
+/// The commit with a signature as its last header; the lines after the first one begin with a space.
+fn add_signature(commit: &[u8], header: &str, signature: &str) -> Option<Vec<u8>> {
+    let end = commit.windows(2).position(|pair| pair == b"\n\n")? + 1;
+    let folded = signature.trim_end().replace('\n', "\n ");
+    let line = format!("{header} {folded}\n");
+    Some([&commit[..end], line.as_bytes(), &commit[end..]].concat())
+}
+
 fn render_change(bytes: &[u8], change: CommitChange<'_>) -> Option<Vec<u8>> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
     let (headers, message) = (&bytes[..end], &bytes[end + 2..]);
@@ -119,6 +156,13 @@ mod tests {
         };
         let bytes = render_change(format!("{COMMIT}{message}").as_bytes(), change);
         String::from_utf8(bytes.expect("a commit")).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_signature_is_a_folded_header_before_the_message() {
+        let signed = add_signature(b"tree x\n\nWords\n\nmore\n", "gpgsig", "-----B\nabc\n-----E\n");
+        let signed = String::from_utf8(signed.expect("a commit")).expect("UTF-8");
+        assert_eq!(signed, "tree x\ngpgsig -----B\n abc\n -----E\n\nWords\n\nmore\n");
     }
 
     #[test]

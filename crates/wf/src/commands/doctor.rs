@@ -4,7 +4,6 @@ use std::path::Path;
 
 use agent::Provider;
 use host::dirs::Dirs;
-use host::git::WorktreeRepo;
 use model::error_chain;
 use shell::agent_settings::DEFAULT_IMAGE;
 use shell::config::Config;
@@ -15,11 +14,10 @@ use crate::disk::effect_log::UnfinishedEffect;
 use crate::disk::project_dirs::{PROFILE_ENV, agents_dir};
 use crate::disk::{OpenRun, PendingChange, ProjectDirs, ProjectEffects, Workflow, Workstream};
 use crate::exit::{Failure, OrExit, Outcome, WfExit, WfResult};
-use crate::flow::product::{check_worktree, open_product};
+use crate::flow::product::{check_worktree, missing_branches, open_product};
 use crate::flow::stage::StageRunner;
 use crate::rules::build_system::parse_targets;
 use crate::rules::profile::{Profile, Suite, SuiteRunner};
-use crate::rules::status::WorkstreamStatus;
 
 /// Prints the findings; status 2 if one of them must be fixed first.
 pub(crate) async fn cmd_doctor(app: &App) -> Outcome {
@@ -205,25 +203,6 @@ async fn observe_agents(app: &App, dirs: &ProjectDirs) -> Vec<Finding> {
     findings
 }
 
-/// Says that the branch of a workstream is gone, and how it comes back.
-async fn missing_branch(
-    product: &WorktreeRepo,
-    workstream: &Workstream,
-) -> WfResult<Option<String>> {
-    let meta = &workstream.meta;
-    let is_done = meta.status == WorkstreamStatus::Done;
-    if is_done || product.branch_tip(&meta.branch).await.or_exit(WfExit::General)?.is_some() {
-        return Ok(None);
-    }
-    let branch = &meta.branch;
-    Ok(Some(match &meta.last_commit_sha {
-        Some(last) => {
-            format!("{branch} does not exist any more; restore it: git branch {branch} {last}")
-        }
-        None => format!("{branch} does not exist any more; restore it, or: wf delete {}", meta.id),
-    }))
-}
-
 async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
     let product = open_product(dirs).await?;
     let repo = dirs.project.repo.display().to_string();
@@ -240,11 +219,13 @@ async fn observe_product(dirs: &ProjectDirs) -> WfResult<Vec<Finding>> {
     findings.extend(observe_interrupted(dirs)?);
     let (workstreams, faults) = dirs.load_workstreams()?;
     findings.extend(faults.iter().map(|fault| Finding::bad("workstream", error_chain(fault))));
-    for workstream in &workstreams {
+    let listed: Vec<&Workstream> = workstreams.iter().collect();
+    let gone = missing_branches(&product, &listed).await?;
+    for (workstream, gone) in workstreams.iter().zip(gone) {
         let id = workstream.meta.id.as_str();
         if let Err(fault) = check_worktree(dirs, &product, workstream).await? {
             findings.push(Finding::bad(id, fault.to_string()));
-        } else if let Some(fault) = missing_branch(&product, workstream).await? {
+        } else if let Some(fault) = gone {
             findings.push(Finding::bad(id, fault));
         } else if let Err(error) = workstream.load_plan() {
             findings.push(Finding::bad(id, error_chain(&error)));

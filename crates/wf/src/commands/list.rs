@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::App;
 use crate::disk::touched::TouchedLists;
-use crate::disk::{Workstream, is_active};
-use crate::exit::{Outcome, WfExit};
+use crate::disk::{ProjectDirs, Workstream, is_active};
+use crate::exit::{Outcome, WfExit, WfResult};
+use crate::flow::product::{missing_branches, open_product};
 use crate::rules::conflict::count_shared;
 use crate::rules::touched::parse_touched;
 
@@ -18,8 +19,8 @@ pub(crate) struct ListArgs {
     all: bool,
 }
 
-/// Lists them. A workstream that cannot be read causes a warning and status 2.
-pub(crate) fn cmd_list(app: &App, args: &ListArgs) -> Outcome {
+/// Lists them. A workstream that cannot be read causes a warning and status 2, and one without its branch a warning.
+pub(crate) async fn cmd_list(app: &App, args: &ListArgs) -> Outcome {
     let dirs = app.dirs()?;
     let (all, mut faults) = dirs.load_workstreams()?;
     let listed: Vec<&Workstream> = all.iter().filter(|ws| args.all || is_active(ws)).collect();
@@ -36,24 +37,45 @@ pub(crate) fn cmd_list(app: &App, args: &ListArgs) -> Outcome {
         }
         false => Vec::new(),
     };
-    show(app, (&listed, &closed), &counts, &shared, dirs.current().as_deref());
+    let faults_of = branch_faults(&dirs, &listed).await;
+    let view = ListView { counts: &counts, shared: &shared, faults: &faults_of };
+    show(app, (&listed, &closed), &view, dirs.current().as_deref());
+    for fault in faults_of.iter().flatten() {
+        app.ui.warn(fault);
+    }
     app.warn_remains(&dirs)?;
     app.warn_faults(&faults);
     Ok(if faults.is_empty() { WfExit::Success } else { WfExit::Config })
 }
 
+/// Facts about the active workstreams, in their order.
+struct ListView<'a> {
+    counts: &'a [usize],
+    shared: &'a [usize],
+    /// Why one cannot go on, if its branch is gone.
+    faults: &'a [Option<String>],
+}
+
+/// A repository that cannot be read says so where it is needed.
+async fn branch_faults(dirs: &ProjectDirs, listed: &[&Workstream]) -> Vec<Option<String>> {
+    let found = async { missing_branches(&open_product(dirs).await?, listed).await };
+    let found: WfResult<Vec<_>> = found.await;
+    found.unwrap_or_else(|_| vec![None; listed.len()])
+}
+
 fn show(
     app: &App,
     (active, closed): (&[&Workstream], &[Workstream]),
-    counts: &[usize],
-    shared: &[usize],
+    &ListView { counts, shared, faults }: &ListView<'_>,
     current: Option<&str>,
 ) {
     if app.ui.is_json() {
-        let open = active
-            .iter()
-            .enumerate()
-            .map(|(at, ws)| json!({"meta": ws.meta, "touched_files": counts[at], "shared_files": shared[at], "needs": ws.meta.status.needs()}));
+        let open = active.iter().enumerate().map(|(at, ws)| {
+            json!({
+                "meta": ws.meta, "touched_files": counts[at], "shared_files": shared[at],
+                "needs": faults[at].as_deref().or(ws.meta.status.needs()), "fault": faults[at],
+            })
+        });
         let closed = closed.iter().map(|ws| json!({"meta": ws.meta, "closed": ws.dir}));
         let rows: Vec<_> = open.chain(closed).collect();
         app.ui.document(&rows);
@@ -69,7 +91,10 @@ fn show(
         let blocked = ws.meta.blocked_by.join(",");
         vec![
             format!("{}{mark}", ws.meta.id),
-            ws.meta.status.to_string(),
+            match faults[at] {
+                Some(_) => format!("{}, branch gone", ws.meta.status),
+                None => ws.meta.status.to_string(),
+            },
             ws.meta.branch.to_string(),
             counts[at].to_string(),
             overlap,

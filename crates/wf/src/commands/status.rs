@@ -7,6 +7,7 @@ use crate::cli::Which;
 use crate::disk::queue::names_of;
 use crate::disk::{OpenRun, Workstream, load_result};
 use crate::exit::{Failure, Outcome, WfExit};
+use crate::flow::product::{missing_branches, open_product};
 use crate::rules::clarification::{Clarification, ClarificationStatus};
 use crate::rules::plan::Plan;
 use crate::rules::result::RunResult;
@@ -22,16 +23,24 @@ struct StatusView {
     is_running: bool,
     interrupted: Option<OpenRun>,
     last: Option<RunResult>,
+    /// Why it cannot go on, if its branch is gone.
+    fault: Option<String>,
 }
 
-pub(crate) fn cmd_status(app: &App, which: &Which) -> Outcome {
+pub(crate) async fn cmd_status(app: &App, which: &Which) -> Outcome {
     let (dirs, workstream) = app.open(which)?;
     let mut uats = Vec::new();
     for status in UatStatus::ALL {
         uats.push((status, names_of::<Uat>(&workstream.dir, status)?));
     }
     let last_run = workstream.meta.last_run_id.as_ref().map(|run| dirs.runs_dir().join(run));
+    // A repository that cannot be read says so where it is needed.
+    let fault = match open_product(&dirs).await {
+        Ok(product) => missing_branches(&product, &[&workstream]).await.ok(),
+        Err(_) => None,
+    };
     let view = StatusView {
+        fault: fault.and_then(|mut faults| faults.pop().flatten()),
         plan: workstream.load_plan().map_err(|error| Failure::from(error).to_string()),
         questions: names_of::<Clarification>(&workstream.dir, ClarificationStatus::Pending)?,
         uats,
@@ -71,7 +80,7 @@ fn show_json(app: &App, view: &StatusView) {
     app.ui.document(&json!({
         "meta": view.workstream.meta, "plan": plan, "clarifications": view.questions, "uat": uats,
         "touched_files": view.touched, "running": view.is_running, "interrupted": interrupted, "last_run": view.last,
-        "needs": view.workstream.meta.status.needs(),
+        "needs": view.fault.as_deref().or(view.workstream.meta.status.needs()), "fault": view.fault,
     }));
 }
 
@@ -79,7 +88,8 @@ fn show_page(app: &App, view: &StatusView) {
     let (ui, meta) = (&app.ui, &view.workstream.meta);
     ui.result("workstream", &format!("{}: {}", meta.id, meta.title));
     let running = if view.is_running { " (a run is active)" } else { "" };
-    ui.result("status", &format!("{}{running}", meta.status));
+    let gone = if view.fault.is_some() { ", but its branch is gone" } else { "" };
+    ui.result("status", &format!("{}{running}{gone}", meta.status));
     ui.result(
         "branch",
         &format!("{} from {} at {}", meta.branch, meta.base_branch, meta.base_sha.short()),
@@ -111,8 +121,10 @@ fn show_page(app: &App, view: &StatusView) {
         let text = format!("{} in {}; go on: wf run {}", run.directory, run.stage, meta.id);
         ui.result("interrupted", &text);
     }
-    if let Some(needs) = meta.status.needs_of(&meta.id) {
-        ui.result("needs you", &needs);
+    match (&view.fault, meta.status.needs_of(&meta.id)) {
+        (Some(fault), _) => ui.result("needs you", fault),
+        (None, Some(needs)) => ui.result("needs you", &needs),
+        (None, None) => {}
     }
 }
 

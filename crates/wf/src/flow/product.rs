@@ -7,6 +7,8 @@ use model::id::{RemoteName, Sha};
 
 use crate::disk::{ProjectDirs, Workstream};
 use crate::exit::{Failure, OrExit, WfExit, WfResult};
+use crate::rules::meta::Meta;
+use crate::rules::status::WorkstreamStatus;
 
 pub(crate) async fn open_product(dirs: &ProjectDirs) -> WfResult<WorktreeRepo> {
     if !dirs.project.repo.is_dir() {
@@ -16,6 +18,28 @@ pub(crate) async fn open_product(dirs: &ProjectDirs) -> WfResult<WorktreeRepo> {
         )));
     }
     WorktreeRepo::discover(&dirs.project.repo).await.or_exit(WfExit::Config)
+}
+
+/// Says for each workstream that its branch is gone, and how it comes back. One that is done needs no branch.
+pub(crate) async fn missing_branches(
+    product: &WorktreeRepo,
+    workstreams: &[&Workstream],
+) -> WfResult<Vec<Option<String>>> {
+    let branches: Vec<_> = workstreams.iter().map(|it| it.meta.branch.clone()).collect();
+    let tips = product.branch_tips(&branches).await.or_exit(WfExit::General)?;
+    let explain = |(workstream, tip): (&&Workstream, Option<Sha>)| {
+        let Meta { branch, id, status, last_commit_sha, .. } = &workstream.meta;
+        if tip.is_some() || *status == WorkstreamStatus::Done {
+            return None;
+        }
+        Some(match last_commit_sha {
+            Some(last) => {
+                format!("{branch} does not exist any more; restore it: git branch {branch} {last}")
+            }
+            None => format!("{branch} does not exist any more; restore it, or: wf delete {id}"),
+        })
+    };
+    Ok(workstreams.iter().zip(tips).map(explain).collect())
 }
 
 #[derive(Debug, thiserror::Error)]

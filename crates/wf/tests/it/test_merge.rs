@@ -129,6 +129,32 @@ fn a_branch_that_is_gone_is_bad_to_the_doctor() {
     );
 }
 
+/// What cannot be merged is not said to be ready for it.
+#[test]
+fn a_branch_that_is_gone_is_named_by_list_and_status() {
+    let person = Person::accepted();
+    let branch = person.meta("tf", "BRANCH");
+    let list = person.wf(&["list"]);
+    assert!(!list.snapshot().contains("gone"), "{}", list.snapshot());
+    person.repo.git(&["update-ref", "-d", &format!("refs/heads/{branch}")]);
+    let list = person.wf(&["list"]);
+    assert_eq!(list.status, Some(0), "{}", list.snapshot());
+    assert!(list.stdout.contains("merge-ready, branch gone"), "{}", list.stdout);
+    let words = format!("{branch} does not exist any more; restore it");
+    assert!(list.stderr.contains(&words), "{}", list.stderr);
+    let status = person.wf(&["status", "tf"]);
+    assert!(status.stdout.contains("merge-ready, but its branch is gone"), "{}", status.stdout);
+    assert!(!status.stdout.contains("merge: wf merge"), "{}", status.stdout);
+    for args in [&["list", "--json"][..], &["status", "tf", "--json"]] {
+        let document: serde_json::Value =
+            serde_json::from_str(&person.wf(args).stdout).expect("JSON");
+        let row = document.get(0).unwrap_or(&document);
+        let needs = row["needs"].as_str().expect("a need");
+        assert!(needs.contains(&words) && row["fault"] == needs, "{document:#}");
+        assert_eq!(row["meta"]["status"], "merge-ready", "{document:#}");
+    }
+}
+
 #[test]
 fn what_moved_while_the_gate_ran_is_judged_again() {
     let person = Person::accepted();

@@ -6,8 +6,8 @@ use orchestrator_db::{Amount, BudgetRefusal, BudgetScope, BudgetUnit, IssueKey};
 
 use crate::rules::agent_manifest::{SpendTable, parse_toml};
 use crate::rules::budget::{
-    BudgetReason, BudgetSettings, SpendingFacts, explain_refusal, group_digits, micro_usd,
-    render_usd, spent_amount, usd_of,
+    BudgetReason, BudgetSettings, SpendingFacts, UnlimitedRun, day_of, explain_refusal,
+    group_digits, lower_limits, micro_usd, render_usd, spent_amount, usd_of, with_unlimited,
 };
 
 const REPOS: [&str; 2] = ["acme/widget", "acme/tools/lathe"];
@@ -102,6 +102,52 @@ fn a_budget_without_room_is_explained() {
     for reason in [spent, tight, soon, issue, never] {
         assert!(reason.text.starts_with(&reason.head));
     }
+}
+
+#[test]
+fn what_runs_without_a_limit_have_spent_leaves_less_room() {
+    let budget =
+        parse("run = { tokens = 100 }\nhost = { tokens = 1000 }\nissue = { tokens = 500 }");
+    let now: Timestamp = "2026-11-18T12:00:00Z".parse().expect("a time");
+    let other = |spent| UnlimitedRun {
+        seq: 1,
+        key: IssueKey { issue_number: 9, ..key() },
+        day: day_of(now),
+        reserved: Amount::default(),
+        spent: Amount { tokens: Some(spent), micro_usd: None },
+    };
+    let limits = |runs: &[UnlimitedRun]| {
+        let mut request = budget.reservation(&key(), "worker", &SpendTable::default(), now);
+        lower_limits(&mut request, &key(), runs);
+        let mut limits: Vec<_> = request
+            .limits
+            .iter()
+            .map(|it| (it.scope, it.most.tokens.unwrap_or_default()))
+            .collect();
+        limits.sort();
+        limits
+    };
+    let (issue, host) = (BudgetScope::Issue, BudgetScope::Host);
+    assert_eq!(limits(&[]), [(issue, 500), (host, 1000)]);
+    assert_eq!(limits(&[other(40)]), [(issue, 500), (host, 1000)], "the store counts it as 100");
+    assert_eq!(limits(&[other(700)]), [(issue, 500), (host, 400)]);
+    let yesterday = UnlimitedRun { day: day_of(now).yesterday().expect("a day"), ..other(700) };
+    assert_eq!(limits(&[yesterday]), [(issue, 500), (host, 1000)]);
+    let own = UnlimitedRun { key: key(), ..other(9000) };
+    assert_eq!(limits(&[own]), [(issue, 0), (host, 0)]);
+    let limited = Amount { tokens: Some(800), micro_usd: None };
+    let limited = UnlimitedRun { reserved: limited, ..other(700) };
+    assert_eq!(limits(&[limited]), [(issue, 500), (host, 1000)], "its reservation counts");
+    let refusal = BudgetRefusal {
+        scope: host,
+        unit: BudgetUnit::Tokens,
+        limit: 400,
+        spent: 350,
+        reserved: 100,
+        wanted: 100,
+    };
+    let told = with_unlimited(&refusal, &key(), day_of(now), (&budget, &[other(700)]));
+    assert_eq!((told.limit, told.spent, told.reserved), (1000, 350, 700), "in its own numbers");
 }
 
 #[test]

@@ -45,6 +45,7 @@ fn the_template_of_agents() {
         check_timeout_secs: None,
         check_rounds: None,
         plan: false,
+        sign_commits: false,
         pull_labels: [],
         server: ServerTable {
             url: None,
@@ -185,7 +186,7 @@ fn agents_that_are_refused() {
     provider = \"clod\"
       provider: there is no agent "clod"; choose one of: opencode, codex, claude, pi, command, scripted
     provider = \"claude\"\nmodle = \"x\"
-      line 2: unknown field `modle`, expected one of `provider`, `agent`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `pull_labels`, `server`, `egress`, `limits`, `spend`
+      line 2: unknown field `modle`, expected one of `provider`, `agent`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `sign_commits`, `pull_labels`, `server`, `egress`, `limits`, `spend`
     provider = \"claude
       line 1: invalid basic string, expected `"`
     provider = \"scripted\"
@@ -400,7 +401,7 @@ fn every_key_is_documented_and_no_other() {
         keys
     };
     let agent = "provider = \"pi\"\nallow_paths = [\"x\"]\ncheck = \"true\"\ncheck_timeout_secs = 1\ncheck_rounds = 1\n\
-                 plan = true\npull_labels = [\"x\"]\n[spend.prices.MODEL]\ninput = 1.0\noutput = 1.0";
+                 plan = true\nsign_commits = true\npull_labels = [\"x\"]\n[spend.prices.MODEL]\ninput = 1.0\noutput = 1.0";
     let mut agent = parse_agent(agent).expect("good");
     agent.agent = Some("local".to_owned());
     let agent = serde_json::to_value(agent).expect("JSON");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use orchestrator_db::{
-    About, Delivery, DeliveryInsert, IssueKey, Store, UserActionRecord, WorkItem, WorkNote,
-    WorkRequest, WorkState, WorkStep,
+    About, Delivery, DeliveryInsert, IssueKey, Store, UserActionRecord, WorkHold, WorkItem,
+    WorkNote, WorkRequest, WorkState, WorkStep,
 };
 
 use super::Reconciler;
@@ -259,7 +259,7 @@ impl Reconciler {
 
     /// Queues an issue that has no work, or lets it wait for its turn.
     fn add_work(
-        &self,
+        &mut self,
         key: &IssueKey,
         observed: &IssueObservation,
         agent: String,
@@ -277,6 +277,9 @@ impl Reconciler {
         let note = WorkNote { trigger, order, ..note };
         let title = &observed.text.title;
         let work = self.service.store.add_work(key, title, &request, &note).or_general()?;
+        if work.waits_for == Some(WorkHold::Issues) {
+            self.enqueue_followers(key)?;
+        }
         self.keep_order(&work, observed)
     }
 

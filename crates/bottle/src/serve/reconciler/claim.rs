@@ -12,9 +12,11 @@ use super::Reconciler;
 use super::observe::find_bottle;
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
-use crate::flow::spending::settle;
+use crate::flow::spending::{settle, unlimited_runs};
 use crate::rules::agent_manifest::SpendTable;
-use crate::rules::budget::{day_of, explain_refusal, name_scope};
+use crate::rules::budget::{
+    UnlimitedRun, day_of, explain_refusal, lower_limits, name_scope, with_unlimited,
+};
 use crate::serve::Service;
 
 /// Facts that one round of claims gathers once.
@@ -22,6 +24,8 @@ struct ClaimRound {
     now: Timestamp,
     /// Spending limits by agent; `None` for an agent whose manifest cannot be read.
     agents: BTreeMap<String, Option<SpendTable>>,
+    /// Runs at work without a limit; `None` before they are asked for.
+    unlimited: Option<Vec<UnlimitedRun>>,
     /// Budgets that an issue waits for until a run at work ends; nobody overtakes it there.
     awaited: BTreeSet<String>,
 }
@@ -37,7 +41,8 @@ impl Reconciler {
         let today = day_of(now);
         // Whether a budget has room changes when a run ends, with the configuration, and at midnight.
         let looks_at_held = self.budget_changed || self.day != today;
-        let mut round = ClaimRound { now, agents: BTreeMap::new(), awaited: BTreeSet::new() };
+        let mut round =
+            ClaimRound { now, agents: BTreeMap::new(), unlimited: None, awaited: BTreeSet::new() };
         for work in self.service.store.claimable_works(&self.service.host).or_general()? {
             if self.busy.len() >= slots {
                 return Ok(());
@@ -84,7 +89,10 @@ impl Reconciler {
         round: &mut ClaimRound,
     ) -> Result<(), Failure> {
         let settings = self.service.settings();
-        let reason = explain_refusal(&settings.budget, refusal, &work.key, round.now);
+        let runs = round.unlimited.as_deref().unwrap_or_default();
+        let held = (&settings.budget, runs);
+        let refusal = with_unlimited(refusal, &work.key, day_of(round.now), held);
+        let reason = explain_refusal(&settings.budget, &refusal, &work.key, round.now);
         if reason.may_fit_soon {
             round.awaited.insert(name_scope(refusal.scope, &work.key));
         }
@@ -128,7 +136,13 @@ impl Reconciler {
         // The worker says what is wrong with a manifest.
         let Some(spend) = spend else { return Ok(None) };
         let settings = self.service.settings();
-        Ok(Some(settings.budget.reservation(&work.key, &agent, spend, round.now)))
+        let mut request = settings.budget.reservation(&work.key, &agent, spend, round.now);
+        if round.unlimited.is_none() && !request.limits.is_empty() {
+            let Service { home, host, store, .. } = &*self.service;
+            round.unlimited = Some(unlimited_runs(home, host, &**store, &settings.budget)?);
+        }
+        lower_limits(&mut request, &work.key, round.unlimited.as_deref().unwrap_or_default());
+        Ok(Some(request))
     }
 
     /// Settles the runs that a killed process left. Those of busy issues are their workers' to settle.

@@ -137,9 +137,10 @@ impl Reconciler {
         WorkOrder { priority_mins: priority_mins(&observed.labels, priorities), after }
     }
 
-    /// Keeps the work on an issue in its turn: lets it wait, calls a person, or lets it go on.
+    /// Keeps the work on an issue in its turn: lets it wait, calls a person, or lets it go on. A change is one for the issues
+    /// that come after it as well: each issue of a circle is told of it, and of its end.
     pub(super) fn keep_order(
-        &self,
+        &mut self,
         work: &WorkItem,
         observed: &IssueObservation,
     ) -> Result<(), Failure> {
@@ -162,18 +163,19 @@ impl Reconciler {
             Turn::Free | Turn::Wait(_) | Turn::Ask(_) => return Ok(()),
         };
         let note = hold_note(turn, words);
-        self.service.store.step_work(&work.key, work.fence, step, &note).or_general().map(drop)
+        self.service.store.step_work(&work.key, work.fence, step, &note).or_general()?;
+        self.enqueue_followers(&work.key)
     }
 
-    /// Enqueues the issues that wait for this one, because it is closed.
+    /// Enqueues the issues that wait for this one, because it is closed or its own turn changed.
     pub(super) fn enqueue_followers(
         &mut self,
-        observed: &orchestrator_db::IssueKey,
+        key: &orchestrator_db::IssueKey,
     ) -> Result<(), Failure> {
         for work in self.service.store.works().or_general()? {
-            let is_same = (&work.key.owner, &work.key.repo) == (&observed.owner, &observed.repo);
+            let is_same = (&work.key.owner, &work.key.repo) == (&key.owner, &key.repo);
             let waits = work.waits_for == Some(WorkHold::Issues);
-            if is_same && waits && work.order.after.contains(&observed.issue_number) {
+            if is_same && waits && work.order.after.contains(&key.issue_number) {
                 self.queue.enqueue(&work.key, None);
             }
         }

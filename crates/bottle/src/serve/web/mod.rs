@@ -4,6 +4,7 @@
 mod action;
 mod api;
 mod auth;
+mod download;
 mod facts;
 mod health;
 mod live;
@@ -71,6 +72,8 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/bottles/{slug}/{action}", post(action::press))
         .route("/runs/{slug}/{run}", get(page::run::show))
         .route("/runs/{slug}/{run}/live", get(live::follow_log))
+        .route("/runs/{slug}/{run}/log.txt", get(download::log_file))
+        .route("/history", get(page::history::show))
         .route("/spending", get(page::spending::show))
         .route("/live", get(live::follow_work))
         .route("/service", get(page::service::show))

@@ -59,6 +59,9 @@ fn help_of_key_show() {
     Usage: bot-bottle key show [OPTIONS]
 
     Options:
+          --ssh      As a line of OpenSSH, for forges and `gpg.ssh.allowedSignersFile`: published
+                     commits are signed with it where the manifest of their agent has `sign_commits =
+                     true`
           --json     Print events and results as JSON
       -q, --quiet    Print only errors, warnings and the result
       -v, --verbose  Print every program as it is started (git, boxes, tools), and where settings come
@@ -67,6 +70,7 @@ fn help_of_key_show() {
 
     Examples:
       bot-bottle key show
+      bot-bottle key show --ssh
     --- stderr
     ");
 }
@@ -106,6 +110,7 @@ fn help_of_provenance() {
       show    Show the newest run of a bottle, or the run of this name
       verify  Check the signed statements about a run against its records, offline; 0 if they hold, 1 if
               not
+      export  Print a statement about a run in a form that others know, signed with this home's key
       help    Print this message or the help of the given subcommand(s)
 
     Options:

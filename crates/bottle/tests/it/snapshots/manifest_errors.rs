@@ -39,7 +39,7 @@ fn agents_that_cannot_be_read() {
 
     provider = "claude"
     modle = "x"
-      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 2: unknown field `modle`, expected one of `provider`, `agent`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `pull_labels`, `server`, `egress`, `limits`, `spend`
+      error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 2: unknown field `modle`, expected one of `provider`, `agent`, `model`, `variant`, `persona`, `prompt`, `bottle`, `command`, `script`, `protect`, `allow_paths`, `check`, `check_timeout_secs`, `check_rounds`, `plan`, `sign_commits`, `pull_labels`, `server`, `egress`, `limits`, `spend`
 
     provider = 3
       error: [ROOT]/home/.bot-bottle/agents/odd.toml: line 1: invalid type: integer `3`, expected a string

@@ -12,6 +12,7 @@ use crate::support::{DONE, Person, SLUG, Scene};
 use testkit::browser::{Browser, Light};
 
 const GREETS: &str = "[[step]]\nrun = \"printf '#!/bin/sh\\\\necho \\\"Hello, ${1:-world}\\\"\\\\n' > greeter.sh && git add -A && git commit -qm 'Greet by name'\"\n";
+const TESTS: &str = "[[step]]\nrun = \"echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored'; exit 1\"\nexpect = 1\n";
 const ASKS: &str =
     "[[step]]\nrun = [\"forge\", \"done\", \"blocked\", \"Which limit: 10 or 100 MiB?\"]\n";
 const WORKS: &str = "[[step]]\nrun = \"echo translating chapter 3 of 12; sleep 600\"\n";
@@ -41,7 +42,7 @@ fn serving() -> Option<Serving> {
         std::fs::write(path, script).expect("written");
         forge.add_issue(title, "As asked.", &[&format!("bot-bottle:{agent}")], &["bot1"]);
     }
-    person.script(&format!("{GREETS}{DONE}"));
+    person.script(&format!("{TESTS}{GREETS}{DONE}"));
     Some(Serving::start(Scene { person, forge, issue }, "sweep_secs = 3600\n"))
 }
 
@@ -64,6 +65,14 @@ fn pictures_of_the_documentation_show_what_needs_a_person_first() {
     browser.open(&format!("http://{}/runs/{SLUG}/{run}", serving.address));
     browser.wait_for_text("body", "Greet by name");
     keep(&browser, "serve-run.png");
+    browser.open(&format!("http://{}/runs/{SLUG}/{run}#find", serving.address));
+    browser.wait_for_text(".errors", "Error 1");
+    let log = "document.querySelector('main').replaceChildren(...[...document.querySelectorAll('main > section')].slice(0, 1)); return true";
+    browser.script(log);
+    keep(&browser, "serve-steps.png");
+    browser.open(&format!("http://{}/history", serving.address));
+    browser.wait_for_text("main", "Newest runs");
+    keep(&browser, "serve-history.png");
 }
 
 /// Takes a picture if that is wanted; one must be there either way.

@@ -183,6 +183,7 @@ fn blocks_that_are_not_run_are_listed_with_their_reason() {
     docs/how-to/security.md: forklift security land CVE-2020-26264: needs a fork with a missing fix
     docs/how-to/train.md: forklift first --check: the fork of this page has no check
     docs/page.md: curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8473/api/v1/bottles: needs a service with that bottle; the reference is made from a running one
+    docs/provenance.md: git -c gpg.ssh.allowedSignersFile="$PWD/allowed-signers" verify-commit origin/bot-bottle/login: needs a repository with a signed commit
     docs/serve.md: export FORGE_GITEA_API=https://git.example/api/v1 FORGE_TOKEN=...: needs forges and their tokens
     docs/serve.md: bot-bottle serve --config serve.toml: runs until it is stopped
     docs/serve.md: bot-bottle dispatch acme/widget --agent worker --prompt 'Update the lock file': needs a forge

@@ -6,8 +6,8 @@ use std::time::Duration;
 use model::id::{BranchName, RemoteName, Sha};
 
 use super::WorktreeRepo;
-use crate::git::GitError;
 use crate::git::call::{GitCall, GitOutput, argv_with};
+use crate::git::{GitError, RefName};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteBranch {
@@ -37,6 +37,12 @@ impl WorktreeRepo {
     /// Returns the tip of a local branch, and never of a tag of the same name.
     pub async fn branch_tip(&self, branch: &BranchName) -> Result<Option<Sha>, GitError> {
         self.resolve_commit(&branch.full_ref()).await
+    }
+
+    /// Returns the tips of these branches, in the order given; `None` for a branch that does not exist.
+    pub async fn branch_tips(&self, branches: &[BranchName]) -> Result<Vec<Option<Sha>>, GitError> {
+        let names: Vec<RefName> = branches.iter().map(RefName::of_branch).collect();
+        self.git().resolve_refs(&names).await
     }
 
     /// Creates a branch; if there is one of this name, git fails and nothing changes.

@@ -9,6 +9,7 @@ fn list() {
     $ wf list --json
     [
       {
+        "fault": null,
         "meta": {
           "approved_sha": null,
           "base_branch": "main",
@@ -52,6 +53,7 @@ fn status() {
       "clarifications": [
         "CLQ-001"
       ],
+      "fault": null,
       "interrupted": null,
       "last_run": null,
       "meta": {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use jiff::Timestamp;
+use model::id::RunId;
 use orchestrator_db::{ForgeState, IssueKey, WorkEvent, WorkItem, WorkRequest, WorkState};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,6 +14,8 @@ use super::super::Web;
 use super::super::problem::Problem;
 use super::super::rules::case_status::CaseStatus;
 use super::super::rules::link::safe_href;
+use super::log::last_step;
+use super::missing::find_missing;
 use super::run::RunSummary;
 use crate::flow::bottle::{Bottle, BottleState, Record};
 use crate::flow::issue_row::issue_key;
@@ -53,10 +57,48 @@ pub(crate) struct Case {
     pub(crate) question: Option<String>,
     /// Verdict of its last run that has one.
     pub(crate) verdict: Option<String>,
+    /// How far its run is, while an agent is at work.
+    pub(crate) progress: Option<RunProgress>,
     /// Its runs, oldest first.
     pub(crate) runs: Vec<String>,
     /// Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
     pub(crate) orchestrated: bool,
+}
+
+/// How far a run at work is.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct RunProgress {
+    /// The run.
+    pub(crate) run: String,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) started_at: Timestamp,
+    /// What the host does for it.
+    pub(crate) doing: &'static str,
+    /// The last step of its agent, which is a claim; empty before the first one.
+    pub(crate) step: String,
+    /// Tokens so far that the proxy counted.
+    pub(crate) tokens: Option<u64>,
+    /// Its cost so far in dollars, if known.
+    pub(crate) cost_usd: Option<f64>,
+}
+
+impl RunProgress {
+    /// The progress of a run that is not closed.
+    fn of(run: &RunSummary, bottle: &Bottle) -> Option<Self> {
+        if run.finished_at.is_some() {
+            return None;
+        }
+        let dir = RunId::parse(&run.run).ok().and_then(|id| bottle.run(&id).ok());
+        Some(Self {
+            run: run.run.clone(),
+            started_at: run.started_at,
+            doing: run.doing,
+            step: dir.map(|dir| last_step(&dir, &run.provider)).unwrap_or_default(),
+            tokens: run.tokens,
+            cost_usd: run.cost_usd,
+        })
+    }
 }
 
 /// An issue.
@@ -159,7 +201,17 @@ pub(crate) fn load_bottle_facts(web: &Web, slug: &str) -> Result<BottleFacts, Pr
 }
 
 pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, (Bottle, Record)), Problem> {
-    let bottle = Bottle::open(&web.service.home, slug)?;
+    let bottle = match Bottle::open(&web.service.home, slug) {
+        Ok(bottle) => bottle,
+        Err(failure) => {
+            let problem = Problem::from(failure);
+            let missing = match problem.status() {
+                StatusCode::NOT_FOUND => find_missing(web, slug)?,
+                _ => None,
+            };
+            return Err(missing.map_or(problem, |missing| Problem::missing(missing.fate)));
+        }
+    };
     let store = &web.service.store;
     let work = match &bottle.1.forge {
         Some(env) => store.work(&issue_key(env))?,
@@ -234,6 +286,10 @@ fn case_of_work(
             _ => None,
         },
         verdict: last_verdict(&runs),
+        progress: bottle
+            .filter(|_| work.state.is_held())
+            .zip(runs.last())
+            .and_then(|((bottle, _), run)| RunProgress::of(run, bottle)),
         runs: record.map(run_names).unwrap_or_default(),
         orchestrated: true,
     }
@@ -271,6 +327,9 @@ fn case_of_bottle(web: &Web, (bottle, record): &(Bottle, Record)) -> Case {
         updated_at: last.map_or(record.created_at, |run| run.finished_at.unwrap_or(run.started_at)),
         cost_usd: total_cost(&runs),
         verdict: last_verdict(&runs),
+        progress: last
+            .filter(|_| record.state == BottleState::Running)
+            .and_then(|run| RunProgress::of(run, bottle)),
         runs: run_names(record),
         orchestrated: event.is_some() && record.state == BottleState::Destroyed,
         ..Case::default()
@@ -289,6 +348,11 @@ fn last_verdict(runs: &[Arc<RunSummary>]) -> Option<String> {
 fn total_cost(runs: &[Arc<RunSummary>]) -> Option<f64> {
     let costs: Vec<f64> = runs.iter().filter_map(|run| run.cost_usd).collect();
     (!costs.is_empty()).then(|| costs.iter().sum())
+}
+
+/// An issue with the address of its page.
+pub(super) fn summarize_issue(web: &Web, key: &IssueKey, title: &str) -> IssueSummary {
+    Links::of(web, key, None).issue(key, title)
 }
 
 /// Addresses of a repository's pages, from the settings or else from its bottle.

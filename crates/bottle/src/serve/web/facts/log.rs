@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use engine::agent_log::LogText;
 use model::redact::Redactor;
 use run_store::run_dir::RunDir;
 use sandbox::spec::BoxOutput;
@@ -11,12 +12,17 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::rules::log_style::{LogStyle, LogView};
+use super::super::rules::steps::{LogStepKind, StepReader};
 use crate::flow::bottle::agent_box;
 
 /// Lines of a log's end, as a person reads them.
 const TAIL_LINES: usize = 10;
 /// Bytes of a log's end that are read for them.
 const TAIL_BYTES: usize = 16 << 10;
+/// Bytes of a log's end that are read for its last step; a call has its output in its line.
+const STEP_BYTES: usize = 64 << 10;
+/// Characters of a step on a card.
+const STEP_CHARS: usize = 120;
 
 /// A slice of a log.
 // Invalid UTF-8 in the text is replaced, and tokens are redacted.
@@ -53,6 +59,38 @@ pub(crate) fn log_tail(dir: &RunDir, provider: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
     model::escape::escape_terminal(&last.join("\n")).into_owned()
+}
+
+/// The last step of a run in one line, or what its agent is at now; empty before the first one.
+pub(crate) fn last_step(dir: &RunDir, provider: &str) -> String {
+    let read = || {
+        let path = agent_box(dir).ok()?.stdout(BoxOutput::Log { cap: 0 });
+        let tail = read_tail(&path, STEP_BYTES).ok()?;
+        let style = LogStyle::of(provider, LogView::Steps);
+        let LogStyle::Steps(known) = style else { return last_line(&tail.text) };
+        let mut reader = StepReader::new(LogText::new(known), tail.from);
+        let steps = reader.push(&tail.text);
+        let open = reader.open();
+        if !open.is_empty() {
+            return Some(open);
+        }
+        match &steps.last()?.kind {
+            LogStepKind::Call(call) => Some(call.action.clone()),
+            LogStepKind::Message(text) | LogStepKind::Retry(text) | LogStepKind::Lines(text) => {
+                last_line(text)
+            }
+        }
+    };
+    let step = read().unwrap_or_default();
+    let mut short: String = step.chars().take(STEP_CHARS).collect();
+    if short.len() < step.len() {
+        short.push('…');
+    }
+    short
+}
+
+fn last_line(text: &str) -> Option<String> {
+    text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
 }
 
 /// Reads at most `cap` bytes from offset `from`. A log that does not exist yet is empty.

@@ -3,6 +3,7 @@
 
 pub(crate) mod case;
 pub(crate) mod log;
+pub(crate) mod missing;
 pub(crate) mod run;
 pub(crate) mod spending;
 pub(crate) mod timeline;

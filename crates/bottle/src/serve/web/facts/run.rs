@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use egress::record::EgressEntry;
+use engine::agent_log::LogText;
 use engine::launch::{self, BoxStatus};
 use jiff::Timestamp;
 use model::id::RunId;
@@ -17,10 +17,13 @@ use utoipa::ToSchema;
 
 use super::super::rules::format::after;
 use super::super::rules::link::safe_href;
+use super::super::rules::log_style::LogStyle;
+use super::super::rules::steps::StepReader;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::bottle::{Bottle, Record, agent_box};
 use crate::flow::home::Home;
 use crate::flow::run_record::{BottleRunRecord, load_run};
+use crate::flow::spending::{UsageSoFar, usage_so_far};
 
 /// A run in a list.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -59,6 +62,8 @@ pub(crate) struct RunSummary {
     pub(crate) cost_usd: Option<f64>,
     /// Whether the host measured the cost or the agent claimed it.
     pub(crate) cost_source: Option<CostSource>,
+    /// Tokens so far that the proxy counted; null where nobody counts them.
+    pub(crate) tokens: Option<u64>,
     /// Its pull request.
     pub(crate) pull_number: Option<u64>,
     /// Address of the pull request.
@@ -145,6 +150,16 @@ impl FoundRun {
         Ok(agent_box(&self.dir)?.stdout(BoxOutput::Log { cap: 0 }))
     }
 
+    /// A reader of its steps from an offset of its log on; `None` in a style without steps.
+    pub(crate) fn steps(&self, style: LogStyle, offset: u64) -> Option<StepReader> {
+        let LogStyle::Steps(provider) = style else { return None };
+        let mut log = LogText::new(provider);
+        if let Ok(place) = agent_box(&self.dir) {
+            log.read_times(&place);
+        }
+        Some(StepReader::new(log, offset))
+    }
+
     /// True if its box runs, or is about to be started.
     pub(crate) fn is_running(&self) -> Result<bool, Failure> {
         Ok(match launch::box_status(&agent_box(&self.dir)?).or_general()? {
@@ -156,7 +171,8 @@ impl FoundRun {
 }
 
 fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
-    let cost = cost_of(dir, meta);
+    let usage = usage_of(dir, meta);
+    let cost = cost_of(usage, meta);
     let pull = meta.publication.as_ref().and_then(|sent| sent.pull.as_ref());
     RunSummary {
         slug: meta.slug.to_string(),
@@ -178,6 +194,7 @@ fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
         commits: meta.evidence.as_ref().map_or(0, |evidence| evidence.new_commits.len()),
         cost_usd: cost.map(|(usd, _)| usd),
         cost_source: cost.map(|(_, source)| source),
+        tokens: usage.map(|usage| usage.tokens),
         pull_number: pull.map(|pull| pull.number),
         pull_url: pull.and_then(|pull| safe_href(&pull.url)),
         parent: meta.parent.as_ref().map(ToString::to_string),
@@ -189,22 +206,24 @@ fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
     }
 }
 
+/// What the proxy counted: of a box that has ended from its report, of one at work from its log.
+fn usage_of(dir: &RunDir, meta: &BottleRunRecord) -> Option<UsageSoFar> {
+    match &meta.agent_box {
+        Some(record) => {
+            let usage = &record.egress.as_ref()?.usage;
+            let (calls, tokens, usd) = (usage.requests, usage.tokens(), usage.usd);
+            (calls > 0).then_some(UsageSoFar { calls, tokens, usd })
+        }
+        None => usage_so_far(dir).filter(|usage| usage.calls > 0),
+    }
+}
+
 /// The measured cost outranks the agent's claim.
-fn cost_of(dir: &RunDir, meta: &BottleRunRecord) -> Option<(f64, CostSource)> {
-    let measured = match &meta.agent_box {
-        Some(record) => record.egress.as_ref().map(|report| report.usage.usd),
-        None => spent_so_far(dir),
-    };
+fn cost_of(usage: Option<UsageSoFar>, meta: &BottleRunRecord) -> Option<(f64, CostSource)> {
     let claimed = meta.agent_result.as_ref().and_then(|result| result.cost_usd);
-    measured
+    usage
+        .map(|usage| usage.usd)
         .filter(|usd| *usd > 0.0)
         .map(|usd| (usd, CostSource::Measured))
         .or_else(|| claimed.map(|usd| (usd, CostSource::Claimed)))
-}
-
-/// Cost of a running box so far, as the proxy measures it. An incomplete line does not count.
-fn spent_so_far(dir: &RunDir) -> Option<f64> {
-    let text = std::fs::read_to_string(agent_box(dir).ok()?.egress_log()).ok()?;
-    let entries = text.lines().filter_map(|line| serde_json::from_str::<EgressEntry>(line).ok());
-    Some(entries.filter_map(|entry| entry.spend).map(|spend| spend.usd).sum())
 }

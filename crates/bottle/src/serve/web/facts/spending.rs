@@ -1,12 +1,14 @@
 //! Spending of one day, and the budgets that it is held against.
 
 use jiff::civil::Date;
-use orchestrator_db::{BudgetScope, BudgetUnit, IssueKey, IssueSpending};
+use orchestrator_db::{Amount, BudgetScope, BudgetUnit, IssueKey, IssueSpending};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::Web;
 use super::super::problem::Problem;
+use crate::flow::spending::unlimited_runs;
+use crate::rules::agent_manifest::SpendTable;
 use crate::rules::budget::{BudgetSettings, name_scope, organisation_of};
 
 /// Spending of one day, in UTC. A run counts on the day on which it was reserved, however long it takes.
@@ -77,8 +79,9 @@ pub(crate) struct IssueUse {
 }
 
 pub(crate) fn load_spending(web: &Web, day: Date) -> Result<SpendingReport, Problem> {
-    let rows = web.service.store.spending_on(day)?;
     let settings = web.service.settings();
+    let mut rows = web.service.store.spending_on(day)?;
+    add_unlimited(web, day, settings.budget.most(&SpendTable::default()), &mut rows)?;
     let budgets = used_budgets(&settings.budget, &settings.repos(), &rows);
     let issues = rows.into_iter().map(|row| {
         let IssueSpending { key, runs, tokens, micro_usd, .. } = row;
@@ -96,6 +99,44 @@ pub(crate) fn load_spending(web: &Web, day: Date) -> Result<SpendingReport, Prob
         }
     });
     Ok(SpendingReport { day, budgets, issues: issues.collect() })
+}
+
+/// Adds what runs hold that reserved nothing, because a limit was set after they began: as for a claim, each counts as the
+/// most of a run, or as what it has spent if that is more.
+fn add_unlimited(
+    web: &Web,
+    day: Date,
+    most: Amount,
+    rows: &mut [IssueSpending],
+) -> Result<(), Problem> {
+    if most == Amount::default() {
+        return Ok(());
+    }
+    let service = &web.service;
+    let settings = service.settings();
+    let unlimited =
+        unlimited_runs(&service.home, &service.host, &*service.store, &settings.budget)?;
+    for row in rows {
+        let at_work = unlimited.iter().any(|run| run.key == row.key);
+        if !at_work && row.uncounted == 0 {
+            continue;
+        }
+        let spending = service.store.spending_of(&row.key)?;
+        for run in spending.iter().filter(|run| run.day == day && run.run.is_some()) {
+            let held = |unit: BudgetUnit| match (run.reserved.of(unit), most.of(unit), &run.spent) {
+                (Some(_), _, _) | (_, None, _) => 0,
+                (None, Some(most), Some(spent)) => spent.of(unit).map_or(most, |_| 0),
+                (None, Some(most), None) => {
+                    let this = unlimited.iter().find(|it| it.seq == run.seq);
+                    most.max(this.and_then(|it| it.spent.of(unit)).unwrap_or_default())
+                }
+            };
+            row.reserved_tokens = row.reserved_tokens.saturating_add(held(BudgetUnit::Tokens));
+            row.reserved_micro_usd =
+                row.reserved_micro_usd.saturating_add(held(BudgetUnit::MicroUsd));
+        }
+    }
+    Ok(())
 }
 
 /// The budgets of the served repositories, from the widest to the narrowest, each once.

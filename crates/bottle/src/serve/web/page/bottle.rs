@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -11,8 +12,10 @@ use serde::Deserialize;
 
 use super::super::auth::Principal;
 use super::super::facts::case::{BottleFacts, Case, load_bottle_facts};
+use super::super::facts::missing::{MissingBottle, find_missing};
 use super::super::facts::run::RunSummary;
 use super::super::facts::timeline;
+use super::super::problem::Problem;
 use super::super::rules::action::{PROMPT_MAX_CHARS, UserAction};
 use super::super::rules::format;
 use super::super::{WebState, query};
@@ -30,12 +33,13 @@ pub(crate) async fn show(
     Path(slug): Path<String>,
     params: Result<Query<BottleParams>, QueryRejection>,
 ) -> Response {
+    let name = slug.clone();
     let loaded = query(&web, move |web| {
-        Ok((web.service.store.last_event()?, load_bottle_facts(web, &slug)?))
+        Ok((web.service.store.last_event()?, load_bottle_facts(web, &name)?))
     });
     let (seq, loaded) = match loaded.await {
         Ok(loaded) => loaded,
-        Err(problem) => return super::problem(&web, &problem),
+        Err(problem) => return show_missing(&web, &principal, slug, problem).await,
     };
     let notice = params.ok().and_then(|Query(params)| params.requested).map(UserAction::notice);
     let form_token = web.auth.form_token(&principal);
@@ -43,8 +47,49 @@ pub(crate) async fn show(
         title: loaded.case.title(),
         main: render(&loaded, notice, form_token.as_deref(), host::clock::now()),
         live: Some(format!("/live?after={seq}")),
+        calls: None,
     };
     frame(&web, Some(&principal), &sheet)
+}
+
+/// Says what became of a bottle that is not here, with the way back to its issue.
+async fn show_missing(
+    web: &WebState,
+    principal: &Principal,
+    slug: String,
+    problem: Problem,
+) -> Response {
+    if problem.status() != StatusCode::NOT_FOUND {
+        return super::problem(web, &problem);
+    }
+    let name = slug.clone();
+    let found = query(web, move |web| find_missing(web, &name)).await;
+    let Ok(Some(missing)) = found else { return super::problem(web, &problem) };
+    let main = render_missing(&slug, &missing, host::clock::now());
+    let mut response = frame(web, Some(principal), &Sheet::still(slug, main));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}
+
+fn render_missing(slug: &str, missing: &MissingBottle, now: Timestamp) -> Markup {
+    let MissingBottle { fate, issue, successor, events } = missing;
+    let title = if issue.title.is_empty() { slug } else { &issue.title };
+    let place = format!("{}/{}#{}", issue.owner, issue.repo, issue.number);
+    html! {
+        p.path { a href="/" { "Bottles" } " / " (line(slug)) }
+        h1 { bdi { (line(title)) } }
+        p.notice.bad { (line(fate)) "." }
+        ul.facts {
+            li { (super::link(issue.url.as_ref(), &line(&place))) }
+            @if let Some(slug) = successor {
+                li { "its issue has another bottle now: " a href={ "/bottles/" (slug) } { (line(slug)) } }
+            }
+        }
+        @if !events.is_empty() {
+            section { h2 { "Events" } (super::timeline(&newest_first(events), now)) }
+        }
+        p { a.button href="/" { "All bottles" } }
+    }
 }
 
 fn render(
@@ -63,6 +108,7 @@ fn render(
             Some(question) => (home::ask(question)),
             None => @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } },
         }
+        @if let Some(progress) = &case.progress { (home::at_work(progress, now)) }
         (home::facts(case, now))
         (actions(case, &slug, form_token))
         section {
@@ -83,6 +129,7 @@ fn render(
                 (fact("as JSON", &html! { a href={ "/api/v1/bottles/" (slug) } { "bottle" } }))
             }
         }
+        (removal(case, &slug, form_token))
     }
 }
 
@@ -123,6 +170,9 @@ fn actions(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
     let fits = |action: UserAction| action.check(case.status, "x").is_ok();
     let action = |word: &str| format!("/bottles/{slug}/{word}");
     let hidden = html! { input type="hidden" name="token" value=(token); };
+    if !fits(UserAction::Resume) && !fits(UserAction::Freeze) {
+        return html! {};
+    }
     html! {
         section.actions aria-label="Actions" {
             @if fits(UserAction::Resume) {
@@ -135,19 +185,28 @@ fn actions(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
                     button.primary { "Resume" }
                 }
             }
-            div.row {
-                @if fits(UserAction::Freeze) {
-                    form method="post" action=(action("freeze")) { (hidden) button { "Freeze" } }
-                }
-                @if fits(UserAction::Destroy) {
-                    details.sure {
-                        summary.button { "Destroy…" }
-                        form method="post" action=(action("destroy")) {
-                            (hidden)
-                            p { "This removes the workspace and the agent's memory. Commits and records stay." }
-                            button.danger { "Destroy it" }
-                        }
-                    }
+            @if fits(UserAction::Freeze) {
+                form method="post" action=(action("freeze")) { (hidden) button { "Freeze" } }
+            }
+        }
+    }
+}
+
+/// The way to remove the bottle, apart from what goes on with it.
+fn removal(case: &Case, slug: &str, form_token: Option<&str>) -> Markup {
+    let Some(token) = form_token.filter(|_| case.orchestrated) else { return html! {} };
+    if UserAction::Destroy.check(case.status, "").is_err() {
+        return html! {};
+    }
+    html! {
+        section.removal {
+            h2 { "Remove this bottle" }
+            details.sure {
+                summary.button { "Destroy…" }
+                form method="post" action={ "/bottles/" (slug) "/destroy" } {
+                    input type="hidden" name="token" value=(token);
+                    p { "This removes the workspace and the agent's memory. Commits and records stay." }
+                    button.danger { "Destroy it" }
                 }
             }
         }

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::super::action::READ_ONLY;
 use super::super::api::query::StrictQuery;
 use super::super::auth::Principal;
-use super::super::facts::case::{Case, load_cases};
+use super::super::facts::case::{Case, RunProgress, load_cases};
 use super::super::problem::Problem;
 use super::super::rules::action::PROMPT_MAX_CHARS;
 use super::super::rules::case_status::CaseStatus;
@@ -36,8 +36,10 @@ pub(crate) async fn show(
     match loaded {
         Ok((seq, cases)) => {
             let now = host::clock::now();
+            let calls = count_calls(&cases);
             let sheet = Sheet {
-                title: title(&cases),
+                title: title(calls),
+                calls: Some(calls),
                 main: render(
                     &cases,
                     &principal,
@@ -53,9 +55,12 @@ pub(crate) async fn show(
 }
 
 /// Title of the page, with the number of cases that need a person first: it is what a tab shows.
-fn title(cases: &[Case]) -> String {
-    let calls = cases.iter().filter(|case| case.status == CaseStatus::NeedsAttention).count();
+fn title(calls: usize) -> String {
     if calls == 0 { "Bottles".to_owned() } else { format!("({calls}) Bottles") }
+}
+
+fn count_calls(cases: &[Case]) -> usize {
+    cases.iter().filter(|case| case.status == CaseStatus::NeedsAttention).count()
 }
 
 /// What every card needs beside its case.
@@ -76,7 +81,7 @@ fn render(
     problems: &[(String, String)],
     view: &CardView,
 ) -> Markup {
-    let calls = cases.iter().filter(|case| case.status == CaseStatus::NeedsAttention).count();
+    let calls = count_calls(cases);
     let shown: Vec<&Case> = cases.iter().filter(|case| view.filter.matches(case)).collect();
     html! {
         h1 {
@@ -95,6 +100,8 @@ fn render(
         @if cases.is_empty() {
             p { "Assign an issue to a member of the bots' organisation and label it " code { "bot-bottle:<agent>" } "." }
         }
+        // The script shows it where the browser can give notice, and nobody was asked yet.
+        p.notify hidden { button type="button" data-notify { "Notify me when a bottle needs me" } }
         (view.filter.form(cases))
         @if shown.len() < cases.len() {
             p.hint { (shown.len()) " of " (cases.len()) " are shown." }
@@ -200,10 +207,24 @@ fn card(case: &Case, view: &CardView) -> Markup {
                 Some(question) => (ask(question)),
                 None => @if !case.reason.is_empty() { p.reason { (line(&case.reason)) } },
             }
+            @if let Some(progress) = &case.progress { (at_work(progress, now)) }
             (facts(case, now))
             @if let (Some(_), Some(slug), Some(token)) = (&case.question, &case.slug, &view.form_token) {
                 (answer_box(slug, token))
             }
+        }
+    }
+}
+
+/// How far a run at work is.
+pub(super) fn at_work(progress: &RunProgress, now: Timestamp) -> Markup {
+    html! {
+        @if !progress.step.is_empty() { p.step { (line(&progress.step)) } }
+        ul.facts.progress {
+            li { time datetime=(progress.started_at) data-since { (format::elapsed(progress.started_at, now)) } " so far" }
+            li { (progress.doing) }
+            @if let Some(tokens) = progress.tokens { li { (format::count(tokens)) " tokens" } }
+            @if let Some(cost) = progress.cost_usd { li { (format::dollars(cost)) " so far" } }
         }
     }
 }

@@ -124,7 +124,7 @@ fn render(web: &WebState, next: &str, error: Option<&str>) -> Response {
             }
         }
     };
-    frame(web, None, &Sheet { title: "Log in".to_owned(), main, live: None })
+    frame(web, None, &Sheet::still("Log in", main))
 }
 
 #[cfg(test)]

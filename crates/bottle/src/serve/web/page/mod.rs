@@ -4,11 +4,13 @@
 pub(crate) mod bottle;
 mod diff;
 mod filter;
+pub(crate) mod history;
 pub(crate) mod home;
 pub(crate) mod login;
 pub(crate) mod run;
 pub(crate) mod service;
 pub(crate) mod spending;
+pub(crate) mod steps;
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
@@ -31,6 +33,15 @@ pub(crate) struct Sheet {
     pub(crate) main: Markup,
     /// Event stream that makes the page reload.
     pub(crate) live: Option<String>,
+    /// Number of cases that need a person, on the pages that count them.
+    pub(crate) calls: Option<usize>,
+}
+
+impl Sheet {
+    /// A page that does not reload.
+    pub(crate) fn still(title: impl Into<String>, main: Markup) -> Self {
+        Self { title: title.into(), main, live: None, calls: None }
+    }
 }
 
 /// A page in its frame.
@@ -44,7 +55,7 @@ pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> 
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (line(&sheet.title)) " · bot-bottle" }
-                link rel="icon" type="image/svg+xml" href={ "/icon.svg?" (VERSION) };
+                link rel="icon" type="image/svg+xml" href={ "/icon.svg?v=" (VERSION) "&calls=" (sheet.calls.unwrap_or(0)) };
                 link rel="stylesheet" href={ "/style.css?" (VERSION) };
                 script src={ "/live.js?" (VERSION) } defer {}
             }
@@ -62,9 +73,10 @@ pub(crate) fn frame(web: &Web, principal: Option<&Principal>, sheet: &Sheet) -> 
                         Some(Principal::Bearer) | None => {},
                     }
                 }
-                main #main data-live=[&sheet.live] { (sheet.main) }
+                main #main data-live=[&sheet.live] data-calls=[sheet.calls] { (sheet.main) }
                 footer {
                     "bot-bottle " (VERSION) " · "
+                    a href="/history" { "history" } " · "
                     a href="/service" { "service" } " · "
                     a href="/spending" { "spending" } " · "
                     a href="/api/v1/openapi.json" { "API" } " · " a href="/metrics" { "metrics" }
@@ -88,6 +100,7 @@ pub(crate) fn problem(web: &WebState, problem: &Problem) -> Response {
             }
         },
         live: None,
+        calls: None,
     };
     let mut response = frame(web, None, &sheet);
     *response.status_mut() = status;

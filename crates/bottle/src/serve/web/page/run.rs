@@ -16,9 +16,10 @@ use super::super::facts::timeline;
 use super::super::problem::Problem;
 use super::super::rules::format;
 use super::super::rules::log_style::{LogStyle, LogView};
+use super::super::rules::steps::LogStep;
 use super::super::{Web, WebState, query};
 use super::diff::{self, Patch};
-use super::{Sheet, ago, fact, frame, line, lines};
+use super::{Sheet, ago, fact, frame, line, lines, steps};
 use crate::exit::OrGeneral;
 use crate::flow::attestation::{load_operations, signature_state};
 use crate::flow::bottle::agent_box;
@@ -27,6 +28,10 @@ use crate::rules::leak::{ScanOutcome, ScanReport};
 
 /// Part of the log that the page shows at first.
 const TAIL_MAX_BYTES: usize = 256 << 10;
+/// Part of the log in which words are looked for.
+const FIND_MAX_BYTES: usize = 8 << 20;
+/// Found steps or lines that are shown.
+const FOUND_MAX: usize = 200;
 const ERRORS_MAX_BYTES: usize = 16 << 10;
 
 struct RunPage {
@@ -37,13 +42,20 @@ struct RunPage {
     runs: bool,
     operations: Vec<Value>,
     style: LogStyle,
+    /// Steps of the output, in that style.
+    steps: Vec<LogStep>,
+    /// What has begun and not ended.
+    open: String,
+    /// Words that the reader looks for.
+    find: String,
     signature: Value,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct RunParams {
-    #[serde(default)]
     log: LogView,
+    find: String,
 }
 
 pub(crate) async fn show(
@@ -52,9 +64,9 @@ pub(crate) async fn show(
     Path((slug, run)): Path<(String, String)>,
     wanted: Result<Query<RunParams>, QueryRejection>,
 ) -> Response {
-    let view = wanted.map(|Query(wanted)| wanted.log).unwrap_or_default();
+    let wanted = wanted.map(|Query(wanted)| wanted).unwrap_or_default();
     let loaded = async {
-        let loaded = query(&web, move |web| load(web, &slug, &run, view)).await?;
+        let loaded = query(&web, move |web| load(web, &slug, &run, wanted)).await?;
         let patch = diff::load(&web, &loaded.found).await?;
         Ok::<_, Problem>((loaded, patch))
     };
@@ -64,6 +76,7 @@ pub(crate) async fn show(
                 title: loaded.facts.run.clone(),
                 main: render(&loaded, patch.as_ref(), host::clock::now()),
                 live: None,
+                calls: None,
             };
             frame(&web, Some(&principal), &sheet)
         }
@@ -71,18 +84,29 @@ pub(crate) async fn show(
     }
 }
 
-fn load(web: &Web, slug: &str, run: &str, view: LogView) -> Result<RunPage, Problem> {
+fn load(web: &Web, slug: &str, run: &str, wanted: RunParams) -> Result<RunPage, Problem> {
     let found = FoundRun::open(&web.service.home, slug, run)?;
     let runs = found.is_running()?;
     let errors = agent_box(&found.dir)?.stderr();
+    let style = LogStyle::of(&found.meta.manifest.provider, wanted.log);
+    let find = wanted.find.trim().to_owned();
+    let cap = if find.is_empty() { TAIL_MAX_BYTES } else { FIND_MAX_BYTES };
+    let output = read_tail(&found.log()?, cap).or_general()?;
+    let (steps, open) = match found.steps(style, output.from) {
+        Some(mut reader) => (reader.push(&output.text), reader.open()),
+        None => (Vec::new(), String::new()),
+    };
     Ok(RunPage {
         facts: found.facts(),
-        output: read_tail(&found.log()?, TAIL_MAX_BYTES).or_general()?,
+        output,
         errors: read_tail(&errors, ERRORS_MAX_BYTES).or_general()?,
         runs,
         operations: load_operations(&found.dir)?,
         signature: signature_state(&web.service.home, &found.dir),
-        style: LogStyle::of(&found.meta.manifest.provider, view),
+        style,
+        steps,
+        open,
+        find,
         found,
     })
 }
@@ -134,7 +158,13 @@ fn details(loaded: &RunPage, now: Timestamp) -> Markup {
             @if let Some(model) = &facts.model { (fact("model", &html! { (line(model)) })) }
             (fact("sandbox", &html! { (facts.backend) }))
             (fact("began", &ago(facts.started_at, now)))
-            @if let Some(record) = record { (fact("took", &html! { (format::clock(record.wall_ms)) })) }
+            @match record {
+                Some(record) => (fact("took", &html! { (format::clock(record.wall_ms)) })),
+                None if facts.finished_at.is_none() => {
+                    (fact("elapsed", &html! { (format::elapsed(facts.started_at, now)) }))
+                },
+                None => {},
+            }
             @if let Some(cost) = facts.cost_usd {
                 (fact("cost", &html! {
                     (format::dollars(cost))
@@ -147,6 +177,8 @@ fn details(loaded: &RunPage, now: Timestamp) -> Markup {
                     (format::count(usage.output)) " written"
                 }))
                 (fact("model calls", &html! { (format::count(usage.requests)) }))
+            } @else if let Some(tokens) = facts.tokens {
+                (fact("tokens", &html! { (format::count(tokens)) " so far" }))
             }
             @if let Some(result) = result { (fact("tool calls", &html! { (result.tool_calls) })) }
             @if let Some(peak) = record.and_then(|record| record.peak_memory_bytes) {
@@ -182,34 +214,93 @@ fn render_scan(scan: &ScanReport) -> String {
 }
 
 fn log(loaded: &RunPage) -> Markup {
-    let RunPage { facts, output, errors, runs, style, .. } = loaded;
+    let RunPage { facts, output, errors, runs, style, find, .. } = loaded;
     let page = format!("/runs/{}/{}", facts.slug, facts.run);
-    let is_text = matches!(style, LogStyle::Text(_));
-    let has_text = matches!(LogStyle::of(&facts.provider, LogView::Text), LogStyle::Text(_));
-    let live = runs.then(|| {
-        let view = if is_text { "text" } else { "raw" };
-        format!("{page}/live?after={}&log={view}", output.next)
-    });
+    let is_live = *runs && find.is_empty();
+    let live = is_live.then(|| format!("{page}/live?after={}&log={}", output.next, style.name()));
     html! {
         section {
             h2 { "Log " @if *runs { span.badge.running data-log-state { "live" } } }
-            pre.log tabindex="0" role="log" aria-label="Output of the agent" data-log=[live] {
-                (lines(&style.render(&output.text)))
+            (log_tools(loaded, &page))
+            @match (find.is_empty(), style) {
+                (false, _) => (found_in_log(loaded)),
+                (true, LogStyle::Steps(_)) => {
+                    (steps::render_errors(&loaded.steps))
+                    div.scroll-box role="log" aria-label="Steps of the agent" tabindex="0" {
+                        ol.steps data-steps=[live] { (steps::render_steps(&loaded.steps)) }
+                    }
+                    @if *runs {
+                        p.hint.now hidden[loaded.open.is_empty()] {
+                            "At work on: " span data-now { (line(&loaded.open)) }
+                        }
+                    }
+                },
+                (true, _) => pre.log tabindex="0" role="log" aria-label="Output of the agent" data-log=[live] {
+                    (lines(&style.render(&output.text)))
+                },
             }
             @if output.text.is_empty() && !runs { p.hint { "The agent printed nothing." } }
-            @if output.from > 0 || has_text {
+            @if output.from > 0 {
                 p.hint {
-                    @if is_text { "Events as text. " a href={ (page) "?log=raw" } { "Raw events" } ". " }
-                    @else if has_text { "Raw events. " a href=(page) { "As text" } ". " }
-                    @if output.from > 0 {
-                        "This is the end of the log. "
-                        a href={ "/api/v1" (page) "/log" } { "Read it from the start" } "."
-                    }
+                    "This is the end of the log. "
+                    a href={ "/api/v1" (page) "/log" } { "Read it from the start" } "."
                 }
             }
             @if !errors.text.is_empty() {
                 details { summary { "Standard error" } pre.log tabindex="0" { (lines(&errors.text)) } }
             }
+        }
+    }
+}
+
+/// The ways to look at a log: as steps, as text, as it was printed, by words, as a file.
+fn log_tools(loaded: &RunPage, page: &str) -> Markup {
+    let RunPage { facts, style, find, .. } = loaded;
+    let has_steps = LogStyle::of(&facts.provider, LogView::Steps) != LogStyle::Raw;
+    let views = [("steps", "Steps"), ("text", "Text"), ("raw", "Raw events")];
+    html! {
+        form.tools method="get" action=(page) role="search" {
+            @if style.name() != "steps" { input type="hidden" name="log" value=(style.name()); }
+            label.hidden-label for="find" { "Search in the log" }
+            input #find type="search" name="find" value=(line(find)) placeholder="Search in the log" maxlength="200";
+            button { "Search" }
+            @if !find.is_empty() { a href={ (page) "?log=" (style.name()) } { "Whole log" } }
+            @if has_steps {
+                @for (name, label) in views {
+                    @if name == style.name() { strong { (label) } }
+                    @else { a href={ (page) "?log=" (name) } { (label) } }
+                }
+            }
+            a href={ (page) "/log.txt" } download { "Download" }
+        }
+    }
+}
+
+/// The steps or lines with the words that are looked for.
+fn found_in_log(loaded: &RunPage) -> Markup {
+    let RunPage { output, style, find, .. } = loaded;
+    let is_steps = matches!(style, LogStyle::Steps(_));
+    let found: Vec<LogStep> = loaded.steps.iter().filter(|step| step.has(find)).cloned().collect();
+    let text = if is_steps { String::new() } else { style.render(&output.text) };
+    let words = find.to_lowercase();
+    let of_text: Vec<&str> =
+        text.lines().filter(|line| line.to_lowercase().contains(&words)).collect();
+    let (count, unit) = match is_steps {
+        true => (found.len(), ["step has", "steps have"]),
+        false => (of_text.len(), ["line has", "lines have"]),
+    };
+    let last = |count: usize| count.saturating_sub(FOUND_MAX);
+    html! {
+        p.hint role="status" {
+            (format::plural(count, unit[0], unit[1])) " \u{201c}" bdi { (line(find)) } "\u{201d}"
+            @if output.from > 0 { " in the last " (format::bytes(FIND_MAX_BYTES as u64)) " of the log" }
+            @if count > FOUND_MAX { "; the last " (FOUND_MAX) " are shown" }
+            "."
+        }
+        @if is_steps && count > 0 {
+            ol.steps { (steps::render_steps(&found[last(count)..])) }
+        } @else if count > 0 {
+            pre.log tabindex="0" { (lines(&of_text[last(count)..].join("\n"))) }
         }
     }
 }

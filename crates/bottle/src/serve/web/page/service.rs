@@ -1,17 +1,20 @@
 //! `/service`: the host, its health, and what does not belong to one bottle: repositories, schedules, dispatches, notices,
 //! and who asked for what.
 
+use std::collections::BTreeMap;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use orchestrator_db::{
-    Dispatch, DispatchState, IssueKey, NoticeDelivery, ScheduleMark, UserActionRecord,
+    BottleState, Dispatch, DispatchState, IssueKey, NoticeDelivery, ScheduleMark, UserActionRecord,
 };
 
 use super::super::auth::Principal;
 use super::super::problem::Problem;
+use super::super::rules::format;
 use super::super::rules::link::safe_href;
 use super::super::{Web, WebState, health, query};
 use super::{Sheet, ago, fact, frame, line, link};
@@ -27,6 +30,16 @@ struct ServicePage {
     dispatches: Vec<Dispatch>,
     notices: Vec<NoticeDelivery>,
     actions: Vec<UserActionRecord>,
+    hosts: BTreeMap<String, HostFacts>,
+}
+
+/// A host that has bottles, or works on issues.
+#[derive(Default)]
+struct HostFacts {
+    running: usize,
+    kept: usize,
+    /// The last sign of life of one of its bottles.
+    last_sign: Option<Timestamp>,
 }
 
 pub(crate) async fn show(
@@ -36,7 +49,7 @@ pub(crate) async fn show(
     match query(&web, load).await {
         Ok(loaded) => {
             let main = render(&web, &loaded, host::clock::now());
-            frame(&web, Some(&principal), &Sheet { title: "Service".to_owned(), main, live: None })
+            frame(&web, Some(&principal), &Sheet::still("Service", main))
         }
         Err(problem) => super::problem(&web, &problem),
     }
@@ -53,7 +66,25 @@ fn load(web: &Web) -> Result<ServicePage, Problem> {
         dispatches: store.last_dispatches(SHOWN_MAX)?,
         notices: store.last_notices(SHOWN_MAX)?,
         actions: store.last_actions(SHOWN_MAX)?,
+        hosts: load_hosts(web)?,
     })
+}
+
+/// This host, and every one that the database names.
+fn load_hosts(web: &Web) -> Result<BTreeMap<String, HostFacts>, Problem> {
+    let service = &web.service;
+    let mut hosts = BTreeMap::from([(service.host.clone(), HostFacts::default())]);
+    for state in service.store.forge_states()? {
+        let name = state.host.unwrap_or_else(|| service.host.clone());
+        let host = hosts.entry(name).or_default();
+        match state.status {
+            BottleState::Running => host.running += 1,
+            BottleState::Frozen => host.kept += 1,
+            BottleState::Destroyed => {}
+        }
+        host.last_sign = host.last_sign.max(Some(state.last_checkin_at));
+    }
+    Ok(hosts)
 }
 
 fn render(web: &Web, loaded: &ServicePage, now: Timestamp) -> Markup {
@@ -61,6 +92,7 @@ fn render(web: &Web, loaded: &ServicePage, now: Timestamp) -> Markup {
         p.path { a href="/" { "Bottles" } " / Service" }
         h1 { "Service" }
         (health_facts(web, loaded))
+        (hosts(web, loaded, now))
         (repositories(web))
         (schedules(web, loaded, now))
         (section("Dispatched without an issue", &loaded.dispatches, |it| dispatch(web, it, now)))
@@ -101,6 +133,27 @@ fn health_facts(web: &Web, loaded: &ServicePage) -> Markup {
                 @let channels = settings.notify.channels();
                 @if channels.is_empty() { "nothing" } @else { (channels.join(", ")) }
             }))
+        }
+    }
+}
+
+fn hosts(web: &Web, loaded: &ServicePage, now: Timestamp) -> Markup {
+    html! {
+        section {
+            h2 { "Hosts " span.count { (loaded.hosts.len()) } }
+            ul.cases {
+                @for (name, host) in &loaded.hosts {
+                    li { article.case {
+                        strong { (line(name)) }
+                        ul.facts {
+                            @if *name == web.service.host { li { "this one" } }
+                            li { (format::plural(host.running, "bottle runs", "bottles run")) }
+                            li { (format::plural(host.kept, "bottle is kept", "bottles are kept")) }
+                            @if let Some(at) = host.last_sign { li { "last sign of life " (ago(at, now)) } }
+                        }
+                    } }
+                }
+            }
         }
     }
 }

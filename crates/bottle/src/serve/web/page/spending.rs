@@ -30,7 +30,7 @@ pub(crate) async fn show(
     };
     match loaded {
         Ok(report) => {
-            let sheet = Sheet { title: "Spending".to_owned(), main: render(&report), live: None };
+            let sheet = Sheet::still("Spending", render(&report));
             frame(&web, Some(&principal), &sheet)
         }
         Err(problem) => super::problem(&web, &problem),

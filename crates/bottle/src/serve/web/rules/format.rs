@@ -29,6 +29,16 @@ pub(crate) fn clock(ms: u64) -> String {
     }
 }
 
+/// Formats the time since a start.
+pub(crate) fn elapsed(from: Timestamp, now: Timestamp) -> String {
+    let secs = u64::try_from(now.as_second() - from.as_second()).unwrap_or_default();
+    match secs {
+        0..60 => format!("{secs} s"),
+        60..3600 => format!("{} min", secs / 60),
+        _ => format!("{} h {:02} min", secs / 3600, secs % 3600 / 60),
+    }
+}
+
 /// Formats dollars to the cent.
 pub(crate) fn dollars(usd: f64) -> String {
     match usd {

@@ -6,6 +6,8 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogStyle {
+    /// Events of this provider are rendered as steps that fold.
+    Steps(Provider),
     /// Events of this provider are rendered as text.
     Text(Provider),
     /// As printed.
@@ -15,8 +17,10 @@ pub(crate) enum LogStyle {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogView {
-    /// Readable text, where the agent prints events.
+    /// Steps that fold, where the agent prints events.
     #[default]
+    Steps,
+    /// Readable text, where the agent prints events.
     #[serde(alias = "words")]
     Text,
     /// As printed.
@@ -26,9 +30,19 @@ pub(crate) enum LogView {
 impl LogStyle {
     /// The style of a provider's log in the requested view.
     pub(crate) fn of(provider: &str, view: LogView) -> Self {
-        match Provider::parse(provider) {
-            Ok(known) if view == LogView::Text && known.has_events() => Self::Text(known),
+        match (Provider::parse(provider), view) {
+            (Ok(known), LogView::Steps) if known.has_events() => Self::Steps(known),
+            (Ok(known), LogView::Text) if known.has_events() => Self::Text(known),
             _ => Self::Raw,
+        }
+    }
+
+    /// Its name in addresses.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Steps(_) => "steps",
+            Self::Text(_) => "text",
+            Self::Raw => "raw",
         }
     }
 
@@ -46,7 +60,9 @@ impl LogRenderer {
     pub(crate) fn new(style: LogStyle) -> Self {
         match style {
             LogStyle::Raw => Self(None),
-            LogStyle::Text(provider) => Self(Some(LogText::new(provider))),
+            LogStyle::Steps(provider) | LogStyle::Text(provider) => {
+                Self(Some(LogText::new(provider)))
+            }
         }
     }
 
@@ -86,6 +102,7 @@ mod tests {
     fn the_raw_view_shows_the_events() {
         assert_eq!(LogStyle::of("claude", LogView::Raw).render(LINES), LINES);
         assert_eq!(LogStyle::of("command", LogView::Text), LogStyle::Raw);
+        assert_eq!(LogStyle::of("command", LogView::Steps), LogStyle::Raw);
         assert_eq!(LogStyle::of("unheard-of", LogView::Text), LogStyle::Raw);
     }
 }

@@ -128,6 +128,7 @@ fn all_routes_and_schemas_are_here() {
     PullLink
     RunDetail
     RunList
+    RunProgress
     RunSummary
     SpendingReport
     SpendingUnit
@@ -377,6 +378,7 @@ fn schema_of_case() {
       issue (IssueSummary or null, optional): -
       not_before (string or null, optional): When it continues, while it waits.
       orchestrated (boolean): Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
+      progress (RunProgress or null, optional): -
       pull (PullLink or null, optional): -
       question (string or null, optional): The question of the agent, while it waits for a person.
       reason (string): Reason for the status, for people.
@@ -568,6 +570,7 @@ fn schema_of_run_summary() {
       run (string): The run.
       slug (string): The bottle.
       started_at (string): When it began.
+      tokens (integer or null, optional): Tokens so far that the proxy counted; null where nobody counts them.
       verdict (VerdictSummary or null, optional): -
       watchdog_fired (boolean): Whether it ended without a report of its agent.
     ");

@@ -6,6 +6,7 @@ use orchestrator_db::About;
 use super::stage::{OWNER, REPO, Stage};
 use crate::exit::Failure;
 use crate::flow::bottle::BottleState;
+use crate::flow::issue_row::LOCAL_HOST;
 
 /// The places of these words on a page, which must all be there and in this order.
 #[track_caller]
@@ -133,14 +134,14 @@ async fn a_run_shows_all_that_is_known_of_it() {
             "box ended",
         ],
     );
-    assert!(!page.text.contains("data-log="), "a log that has ended is not followed");
+    assert!(!page.text.contains("data-steps="), "a log that has ended is not followed");
 }
 
 #[tokio::test]
 async fn a_log_that_grows_is_followed() {
     let stage = Stage::open().furnished();
     let page = stage.get(&format!("/runs/busy/{}", stage.run_of("busy"))).await;
-    in_order(&page.text, &["the agent is running", "data-log=\"/runs/busy/", "/live?after="]);
+    in_order(&page.text, &["the agent is running", "data-steps=\"/runs/busy/", "/live?after="]);
 }
 
 fn form_token(page: &str) -> &str {
@@ -269,6 +270,28 @@ async fn a_case_that_is_done_with_keeps_its_title_its_reason_and_its_timeline() 
 }
 
 #[tokio::test]
+async fn the_page_of_a_bottle_that_is_not_here_says_what_became_of_it() {
+    let stage = Stage::open().furnished();
+    stage.move_bottle(4, "reviewed", "there");
+    stage.move_bottle(5, "gone", LOCAL_HOST);
+    stage.move_bottle(2, "waiting", LOCAL_HOST);
+    for (slug, words) in [
+        ("reviewed", "the bottle 'reviewed' is on host there"),
+        ("gone", "was destroyed: its pull request was merged"),
+        ("waiting", "bot-bottle destroy --force waiting"),
+    ] {
+        let page = stage.get(&format!("/bottles/{slug}")).await;
+        assert_eq!(page.status, StatusCode::NOT_FOUND, "{slug}");
+        in_order(&page.text, &["<a href=\"/\">Bottles</a>", words, "acme/widget#", "Events"]);
+        let answer = stage.get(&format!("/api/v1/bottles/{slug}")).await.json();
+        assert!(answer["detail"].as_str().is_some_and(|it| it.contains(words)), "{answer}");
+    }
+    let unknown = stage.get("/bottles/nobody").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    in_order(&unknown.text, &["there is no bottle", "All bottles"]);
+}
+
+#[tokio::test]
 async fn a_repository_that_cannot_be_read_is_named() {
     let stage = Stage::open().furnished();
     let refused = Failure::transient("git.example refused the token");
@@ -305,4 +328,168 @@ async fn the_spending_of_a_day_is_a_page() {
     assert!(page.text.contains("No run was started on this day"), "{}", page.text);
     assert_eq!(stage.get("/spending?day=2026-11-18").await.status, 200);
     assert_eq!(stage.get("/spending?day=tomorrow").await.status, 400);
+}
+
+/// Events as Claude Code prints them: words, a command that fails, and a line that is no event.
+const EVENTS: &str = concat!(
+    r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look at the <b>code</b>."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"cargo test"}}]}}"#,
+    "\n",
+    r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"Exit code 101\nerror: no such crate","is_error":true,"tool_use_id":"t1"}]}}"#,
+    "\nplain words\n",
+    r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"sleep 600"}}]}}"#,
+    "\n",
+);
+
+#[tokio::test]
+async fn a_log_is_shown_as_steps_that_fold_with_links_to_what_failed() {
+    let stage = Stage::open().furnished();
+    stage.write_log("busy", EVENTS);
+    let path = format!("/runs/busy/{}", stage.run_of("busy"));
+    let page = stage.get(&path).await;
+    in_order(
+        &page.text,
+        &[
+            "<a href=\"#step-",
+            "Error 1",
+            "<li class=\"said\">I look at the &lt;b&gt;code&lt;/b&gt;.",
+            "<li class=\"call failed\" id=\"step-",
+            "<details open><summary>ran `cargo test` → <strong>status 101: error: no such crate",
+            "plain words",
+            "At work on: <span data-now>running `sleep 600`",
+        ],
+    );
+    assert!(page.text.contains("&amp;log=steps\">"), "the steps are followed: {}", page.text);
+    let text = stage.get(&format!("{path}?log=text")).await;
+    in_order(&text.text, &["<pre class=\"log\"", "ran `cargo test` → status 101"]);
+    let raw = stage.get(&format!("{path}?log=raw")).await;
+    assert!(raw.text.contains("tool_use_id"), "{}", raw.text);
+}
+
+#[tokio::test]
+async fn a_log_is_searched_and_says_where() {
+    let stage = Stage::open().furnished();
+    stage.write_log("reviewed", EVENTS);
+    let path = format!("/runs/reviewed/{}", stage.run_of("reviewed"));
+    let found = stage.get(&format!("{path}?find=SUCH+crate")).await.text;
+    in_order(&found, &["value=\"SUCH crate\"", "Whole log", "1 step has", "cargo test"]);
+    assert!(!found.contains("plain words"), "{found}");
+    let none = stage.get(&format!("{path}?find=%3Cscript%3Ealert(7)")).await.text;
+    assert!(none.contains("0 steps have") && !none.contains("<script>alert(7)"), "{none}");
+    let raw = stage.get(&format!("{path}?log=raw&find=plain")).await.text;
+    in_order(
+        &raw,
+        &[
+            "name=\"log\" value=\"raw\"",
+            "1 line has",
+            "<pre class=\"log\" tabindex=\"0\">plain words</pre>",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn a_whole_log_is_a_file_without_its_tokens() {
+    let stage = Stage::open().furnished();
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let line = "reading and writing\n".repeat(100_000);
+    stage.write_log("reviewed", &format!("{line}{token}\nlast"));
+    let run = stage.run_of("reviewed");
+    let answer = stage.get(&format!("/runs/reviewed/{run}/log.txt")).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+    let name = format!("attachment; filename=\"{run}.log.txt\"");
+    assert_eq!(answer.header("content-disposition"), name);
+    assert!(answer.text == format!("{line}***\nlast"), "{} bytes", answer.text.len());
+    let none = stage.get("/runs/reviewed/nothing_20260101_000000/log.txt").await;
+    assert_eq!(none.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_card_of_a_run_at_work_shows_how_far_it_is() {
+    let stage = Stage::open().furnished();
+    stage.write_log("busy", EVENTS);
+    for path in ["/", "/bottles/busy"] {
+        let page = stage.get(path).await.text;
+        in_order(
+            &page,
+            &[
+                "<p class=\"step\">running `sleep 600`</p>",
+                "34 min",
+                " so far",
+                "the agent is running",
+                "4 tokens",
+                "$0.42",
+            ],
+        );
+    }
+    let case = stage.get("/api/v1/bottles/busy").await.json();
+    assert_eq!(case["progress"]["tokens"], 4, "{case:#}");
+    assert_eq!(case["progress"]["step"], "running `sleep 600`");
+    let frozen = stage.get("/api/v1/bottles/reviewed").await.json();
+    assert!(frozen["progress"].is_null(), "{frozen:#}");
+}
+
+#[tokio::test]
+async fn the_tab_has_the_number_of_bottles_that_need_a_person() {
+    let stage = Stage::open().furnished();
+    let home = stage.get("/").await.text;
+    in_order(
+        &home,
+        &[
+            "<title>(3) Bottles",
+            "/icon.svg?v=",
+            "&amp;calls=3\"",
+            "data-calls=\"3\"",
+            "data-notify",
+        ],
+    );
+    let icon = stage.get("/icon.svg?v=1&calls=3").await;
+    assert!(icon.text.ends_with(">3</text></svg>"), "{}", icon.text);
+    assert!(!stage.get("/icon.svg").await.text.contains("<text"));
+}
+
+#[tokio::test]
+async fn the_history_shows_runs_and_cost_by_day() {
+    let stage = Stage::open().furnished();
+    let page = stage.get("/history").await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    in_order(
+        &page.text,
+        &[
+            "7 runs in 30 days, 6 published",
+            "as far as it is known",
+            "Runs a day, at most 7",
+            "<rect ",
+            "Cost a day",
+            "Newest runs",
+            "/runs/",
+        ],
+    );
+    let one = stage.get("/history?repo=acme%2Fwidget&days=7").await.text;
+    in_order(&one, &["History of <bdi>acme/widget", "6 runs in 7 days"]);
+    let none = stage.get("/history?repo=acme%2Fother").await.text;
+    in_order(&none, &["0 runs in 30 days", "No run yet"]);
+    for wrong in ["days=0", "days=400", "day=7"] {
+        assert_eq!(stage.get(&format!("/history?{wrong}")).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn destroying_stands_apart_from_resuming() {
+    let stage = Stage::guarded().furnished();
+    let cookie = stage.log_in().await;
+    let page = stage.get_with("/bottles/reviewed", &cookie).await.text;
+    in_order(&page, &["/resume\"", "Runs ", "Details", "Remove this bottle", "/destroy\""]);
+    let gone = stage.get_with("/bottles/gone", &cookie).await.text;
+    assert!(!gone.contains("Remove this bottle"), "{gone}");
+}
+
+#[tokio::test]
+async fn each_host_is_named_with_its_bottles() {
+    let stage = Stage::open().furnished();
+    stage.move_bottle(4, "reviewed", "there");
+    let page = stage.get("/service").await.text;
+    in_order(
+        &page,
+        &["Hosts", LOCAL_HOST, "this one", "there", "1 bottle is kept", "last sign of life"],
+    );
 }

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::id::{BranchName, ProjectName, Sha};
 use model::redact::Redactor;
 use orchestrator_db::{
-    ForgeState, IssueKey, IssueText, WorkClaim, WorkNote, WorkRequest, WorkStep, Writer,
+    ForgeState, IssueKey, IssueText, WorkClaim, WorkNote, WorkRequest, WorkState, WorkStep, Writer,
 };
 use run_store::operation_log::{Operation, OperationLog, OperationOutcome};
 use run_store::run_dir::RunDir;
@@ -208,6 +208,8 @@ impl Stage {
             plan: None,
             wakeups: Vec::new(),
             host_merge: None,
+            signed: None,
+            workspace_twin: None,
             branch_removal: None,
             merges_cleanly: None,
         };
@@ -340,6 +342,36 @@ impl Stage {
         self.service.store.add_forge_state(&row, writer).expect("stored");
         self.service.store.forget_work(&key(issue), work.fence).expect("deleted");
         assert_eq!(self.service.store.work(&key(issue)).expect("read"), None);
+    }
+
+    /// Replaces the log of the newest run of a bottle.
+    pub(super) fn write_log(&self, slug: &str, text: &str) {
+        let (bottle, record) = Bottle::open(&self.service.home, slug).expect("a bottle");
+        let dir = bottle.last_run(&record).expect("runs").expect("a run");
+        std::fs::write(dir.path().join("boxes/agent/stdout.log"), text).expect("written");
+    }
+
+    /// Stores on which host the bottle of an issue is, and removes its folder from this one.
+    pub(super) fn move_bottle(&self, issue: u64, slug: &str, host: &str) {
+        let work = self.service.store.work(&key(issue)).expect("read").expect("work");
+        let row = ForgeState {
+            key: key(issue),
+            slug: slug.to_owned(),
+            agent_name: "worker".to_owned(),
+            bottle_names: Vec::new(),
+            backend_name: "bwrap".to_owned(),
+            host: Some(host.to_owned()),
+            agent_git_user: String::new(),
+            pr_number: None,
+            status: match work.state {
+                WorkState::Destroyed => BottleState::Destroyed,
+                _ => BottleState::Frozen,
+            },
+            last_checkin_at: host::clock::now(),
+        };
+        let writer = Writer { host, claim: None };
+        self.service.store.add_forge_state(&row, writer).expect("stored");
+        std::fs::remove_dir_all(self.service.home.bottles.join(slug)).expect("removed");
     }
 
     /// The same folder after a restart of the server.

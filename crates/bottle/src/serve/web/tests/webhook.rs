@@ -9,6 +9,7 @@ use testkit::fake_forge::hooks::{SECRET, samples};
 use tower::ServiceExt;
 
 use super::stage::Stage;
+use crate::flow::issue_row::LOCAL_HOST;
 use crate::serve::webhook;
 
 /// A stage whose repositories on Gitea and GitLab have the secret of the recorded deliveries.
@@ -179,22 +180,27 @@ async fn deliveries_of_gitlab() {
     "#);
 }
 
+/// Row of a bottle with a pull request.
+fn row_of(issue_number: u64, host: &str) -> ForgeState {
+    ForgeState {
+        key: IssueKey { owner: "acme/tools".to_owned(), repo: "cli".to_owned(), issue_number },
+        slug: format!("worker-issue-{issue_number}"),
+        agent_name: "worker".to_owned(),
+        bottle_names: Vec::new(),
+        backend_name: "bwrap".to_owned(),
+        host: Some(host.to_owned()),
+        agent_git_user: String::new(),
+        pr_number: Some(issue_number + 1),
+        status: BottleState::Frozen,
+        last_checkin_at: host::clock::now(),
+    }
+}
+
 /// The record that names the issue is on the disk of the host that has the bottle.
 #[tokio::test]
 async fn checks_of_a_bottle_on_another_host_are_stored_for_it() {
     let stage = stage();
-    let row = ForgeState {
-        key: IssueKey { owner: "acme/tools".to_owned(), repo: "cli".to_owned(), issue_number: 7 },
-        slug: "worker-issue-7".to_owned(),
-        agent_name: "worker".to_owned(),
-        bottle_names: Vec::new(),
-        backend_name: "bwrap".to_owned(),
-        host: Some("there".to_owned()),
-        agent_git_user: String::new(),
-        pr_number: Some(8),
-        status: BottleState::Frozen,
-        last_checkin_at: host::clock::now(),
-    };
+    let row = row_of(7, "there");
     let writer = Writer { host: "there", claim: None };
     stage.service.store.add_forge_state(&row, writer).expect("stored");
     let headers = [("x-gitlab-token", SECRET), ("x-gitlab-event", "Pipeline Hook")];
@@ -208,6 +214,35 @@ async fn checks_of_a_bottle_on_another_host_are_stored_for_it() {
         assert_eq!(post(&stage, "gitlab", &headers, body.as_bytes()).await, answer, "{branch}");
     }
     assert_eq!(stored(&stage), "gitlab Pipeline Hook: acme/tools/cli issue 7");
+}
+
+/// A forge that sends the commit alone: only the host of a bottle knows what it published.
+#[tokio::test]
+async fn checks_without_a_branch_are_stored_for_each_bottle_that_may_be_meant() {
+    let stage = stage();
+    for (issue, pull, host) in [
+        (7, Some(8), "there"),
+        (9, Some(10), "elsewhere"),
+        (11, None, "there"),
+        (13, Some(14), LOCAL_HOST),
+    ] {
+        let row = ForgeState { pr_number: pull, ..row_of(issue, host) };
+        let writer = Writer { host, claim: None };
+        stage.service.store.add_forge_state(&row, writer).expect("stored");
+    }
+    let headers = [("x-gitlab-token", SECRET), ("x-gitlab-event", "Pipeline Hook")];
+    let body = |attributes: &str| {
+        format!(
+            r#"{{"object_kind":"pipeline","object_attributes":{{"sha":"abc"{attributes}}},"project":{{"path_with_namespace":"acme/tools/cli"}}}}"#
+        )
+    };
+    let main = body(r#","ref":"main""#);
+    assert_eq!(post(&stage, "gitlab", &headers, main.as_bytes()).await, "202 nothing to do");
+    assert_eq!(post(&stage, "gitlab", &headers, body("").as_bytes()).await, "202 stored");
+    assert_eq!(
+        stored(&stage),
+        "gitlab Pipeline Hook: acme/tools/cli issue 7\ngitlab Pipeline Hook: acme/tools/cli issue 9"
+    );
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ async fn the_document_of_a_bottle_that_needs_a_person() {
       },
       "not_before": null,
       "orchestrated": true,
+      "progress": null,
       "published": null,
       "pull": {
         "number": 101,
@@ -91,6 +92,7 @@ async fn the_document_of_a_bottle_that_waits() {
       },
       "not_before": "[TIME]",
       "orchestrated": true,
+      "progress": null,
       "published": null,
       "pull": {
         "number": 102,
@@ -157,6 +159,7 @@ async fn the_document_of_a_bottle_under_review() {
       },
       "not_before": null,
       "orchestrated": true,
+      "progress": null,
       "published": null,
       "pull": {
         "number": 104,
@@ -223,6 +226,14 @@ async fn the_document_of_a_bottle_that_runs() {
       },
       "not_before": null,
       "orchestrated": true,
+      "progress": {
+        "cost_usd": 0.42,
+        "doing": "the agent is running",
+        "run": "widget_[STAMP]",
+        "started_at": "[TIME]",
+        "step": "forged",
+        "tokens": 4
+      },
       "published": null,
       "pull": null,
       "question": null,
@@ -280,6 +291,7 @@ async fn the_document_of_a_bottle_that_is_destroyed() {
       },
       "not_before": null,
       "orchestrated": true,
+      "progress": null,
       "published": null,
       "pull": {
         "number": 105,
@@ -346,6 +358,7 @@ async fn the_document_of_a_bottle_that_was_started_by_hand() {
       "issue": null,
       "not_before": null,
       "orchestrated": false,
+      "progress": null,
       "published": null,
       "pull": null,
       "question": null,

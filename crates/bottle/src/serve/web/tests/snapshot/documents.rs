@@ -23,6 +23,7 @@ async fn the_document_of_the_issue_that_needs_a_person() {
       },
       "not_before": null,
       "orchestrated": true,
+      "progress": null,
       "pull": {
         "number": 101,
         "url": "https://git.example/acme/widget/pulls/101"
@@ -86,6 +87,7 @@ async fn the_document_of_the_issue_in_the_queue() {
       },
       "not_before": null,
       "orchestrated": true,
+      "progress": null,
       "pull": null,
       "question": null,
       "reason": "assigned to bot1",
@@ -223,6 +225,7 @@ async fn the_document_of_a_run() {
           "what": "run closed"
         }
       ],
+      "tokens": 690400,
       "tool_calls": 58,
       "verdict": {
         "kind": "publish",
@@ -271,6 +274,7 @@ async fn the_document_of_a_run_that_is_not_over() {
           "what": "run started"
         }
       ],
+      "tokens": 4,
       "tool_calls": null,
       "verdict": null,
       "wall_ms": null,
@@ -336,7 +340,7 @@ async fn the_headers_of_a_page() {
     insta::assert_snapshot!(headers(&Stage::open().get("/").await), @"
     status: 200
     cache-control: no-store
-    content-length: 1301
+    content-length: 1468
     content-security-policy: default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'
     content-type: text/html; charset=utf-8
     cross-origin-opener-policy: same-origin

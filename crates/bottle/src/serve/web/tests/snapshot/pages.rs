@@ -53,6 +53,8 @@ async fn the_page_of_a_bottle_that_needs_a_person() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -115,6 +117,8 @@ async fn the_page_of_a_bottle_that_waits() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -175,6 +179,8 @@ async fn the_page_of_a_bottle_under_review() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -198,6 +204,12 @@ async fn the_page_of_a_bottle_that_runs() {
     Speed up the search on large repositories
     running
     its bottle is there
+    forged
+    N min
+    so far
+    the agent is running
+    4 tokens
+    $0.42 so far
     acme/widget#3
     worker
     N min ago
@@ -230,6 +242,8 @@ async fn the_page_of_a_bottle_that_runs() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -293,6 +307,8 @@ async fn the_page_of_a_bottle_that_is_destroyed() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -338,6 +354,8 @@ async fn the_page_of_a_bottle_that_was_started_by_hand() {
     as JSON
     bottle
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -361,7 +379,10 @@ async fn the_page_without_bottles() {
     Assign an issue to a member of the bots' organisation and label it
     bot-bottle:&lt;agent&gt;
     .
+    Notify me when a bottle needs me
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -386,6 +407,8 @@ async fn the_login_page() {
     admin_token_file
     .
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -411,6 +434,8 @@ async fn a_login_with_a_wrong_token() {
     admin_token_file
     .
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -433,6 +458,8 @@ async fn a_page_that_is_not_there() {
     there is nothing at this address
     All bottles
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -455,6 +482,8 @@ async fn a_bottle_that_is_not_there() {
     there is no bottle 'ghost'; see: bot-bottle list
     All bottles
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
@@ -489,8 +518,12 @@ async fn the_page_of_a_run_that_is_not_over() {
     bwrap
     began
     N min ago
+    elapsed
+    N min
     cost
     $0.42
+    tokens
+    4 so far
     pull request
     #101
     secrets, built-in
@@ -501,9 +534,13 @@ async fn the_page_of_a_run_that_is_not_over() {
     run
     Log
     live
-    Events as text.
+    Search in the log
+    Search
+    Steps
+    Text
     Raw events
-    .
+    Download
+    At work on:
     Standard error
     warning: slow disk
     Operations
@@ -522,6 +559,8 @@ async fn the_page_of_a_run_that_is_not_over() {
     N min ago
     from aaaaaaaaaaaa
     bot-bottle 0.1.0 ·
+    history
+    ·
     service
     ·
     spending
