@@ -138,7 +138,19 @@ fn judge_path(path: &PathFacts, adopted: bool) -> (ContractStatus, String) {
         Some(name) => {
             (state.max(ContractStatus::Changed), join(&detail, &format!("renamed to {name}")))
         }
+        None if state == ContractStatus::Lost => (state, join(&detail, replacement(path))),
         None => (state, detail),
+    }
+}
+
+/// Words about what is in the place of lost lines; empty if neither side's version is, or if it was said.
+fn replacement(path: &PathFacts) -> &'static str {
+    let LineEvidence::Counted(lines) = &path.lines else { return "" };
+    match () {
+        () if lines.own == 0 || path.result.is_none() => "",
+        () if path.result == path.upstream => "upstream's version is in its place",
+        () if path.result == path.ancestor => "the fork's version is undone",
+        () => "",
     }
 }
 
@@ -244,6 +256,9 @@ fn judge_lines(path: &PathFacts, lines: &LineFacts) -> (ContractStatus, String) 
     }
     // A tenth of what the fork made is not the fork's work any more.
     let is_lost = (held + adapted) * 10 <= own;
+    if is_lost && lines.only_empty {
+        return (ContractStatus::Changed, join(&detail, "only empty lines"));
+    }
     (if is_lost { ContractStatus::Lost } else { ContractStatus::Changed }, detail)
 }
 
@@ -324,7 +339,11 @@ fn sum_up(states: &[ContractStatus]) -> ContractStatus {
 }
 
 fn join(one: &str, other: &str) -> String {
-    if one.is_empty() { other.to_owned() } else { format!("{one}; {other}") }
+    match (one, other) {
+        (one, "") => one.to_owned(),
+        ("", other) => other.to_owned(),
+        (one, other) => format!("{one}; {other}"),
+    }
 }
 
 pub(crate) fn plural(count: usize, word: &str) -> String {

@@ -68,6 +68,28 @@ fn check(path: PathFacts, state: ContractStatus, detail: &str) {
 }
 
 #[test]
+fn a_refusal_says_what_is_in_the_place_of_lost_lines() {
+    let lines = || counted(2, &[], &[], &["x", "y"]);
+    let with = |names| PathFacts { lines: lines(), ..path("f", names) };
+    let in_place = "0 of 2 lines; upstream's version is in its place";
+    check(with(["a", "b", "c", "c"]), ContractStatus::Lost, in_place);
+    let undone = "0 of 2 lines; the fork's version is undone";
+    check(with(["a", "b", "c", "a"]), ContractStatus::Lost, undone);
+    check(with(["a", "b", "c", "d"]), ContractStatus::Lost, "0 of 2 lines");
+}
+
+#[test]
+fn empty_lines_of_the_fork_are_no_work_to_lose() {
+    let facts = |only_empty| LineFacts { own: 2, only_empty, ..LineFacts::default() };
+    let with = |only_empty| PathFacts {
+        lines: LineEvidence::Counted(facts(only_empty)),
+        ..path("f", ["a", "b", "c", "d"])
+    };
+    check(with(true), ContractStatus::Changed, "0 of 2 lines; only empty lines");
+    check(with(false), ContractStatus::Lost, "0 of 2 lines");
+}
+
+#[test]
 fn whole_files_are_told_by_their_ids() {
     check(path("f", ["a", "b", "a", "b"]), ContractStatus::Kept, "");
     check(path("f", ["a", "b", "b", "b"]), ContractStatus::Superseded, "upstream has the same");

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::ConflictResolution;
 use super::suspicion::{hides_letters, hosts, turns_off};
-use crate::three::text::{dark_tokens, lines, uncommented};
+use crate::three::text::{bare, dark_tokens, lines, uncommented};
 use crate::three::{Change, Edit, Region, Touching, edits, three_way};
 
 /// Four versions of a text; a missing one is empty.
@@ -26,6 +26,8 @@ pub(super) struct TextAccount {
     pub(super) lines_added: usize,
     /// Lines of the result that neither side has, in the place of a conflict.
     pub(super) lines_made: usize,
+    /// Some of these lines have words that no version of the file has.
+    pub(super) made_of_new_words: bool,
     /// Lines that neither side changed and the result lacks.
     pub(super) lines_removed: usize,
     /// Lines that both sides and git's merge have.
@@ -38,6 +40,8 @@ pub(super) struct TextAccount {
     pub(super) new_hosts: BTreeSet<String>,
     /// The result differs from git's merge in line ends or blanks alone.
     pub(super) only_blanks: bool,
+    /// Almost nothing is left of what both sides have.
+    pub(super) gutted: bool,
     /// Resolution of the conflicts, if there were any.
     pub(super) resolution: Option<ConflictResolution>,
     /// The conflicts as text.
@@ -49,6 +53,8 @@ pub(super) struct TextAccount {
 pub(super) struct HunkCounts {
     pub(super) hunks: usize,
     pub(super) adapted: usize,
+    /// Those of them in or beside a conflict, or of empty lines alone.
+    pub(super) adapted_in_conflict: usize,
     pub(super) dropped: usize,
     pub(super) dropped_clean: usize,
     /// Lines of the side that the result lacks, or that it has although the side removed them.
@@ -84,14 +90,16 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
             result: here,
         };
         let is_touched = edits.iter().any(|edit| touches(edit, span));
+        let clean_hunk = |side: Side| {
+            let hunk = clean_hunk(&parts, side, is_touched, &whole);
+            Hunk { is_clean: hunk.is_clean && !is_beside_conflict(region, &regions), ..hunk }
+        };
         match region.change {
             Change::None => {}
-            Change::Ours => account.fork.add(&clean_hunk(&parts, Side::Fork, is_touched, &whole)),
-            Change::Theirs => {
-                account.upstream.add(&clean_hunk(&parts, Side::Upstream, is_touched, &whole));
-            }
+            Change::Ours => account.fork.add(&clean_hunk(Side::Fork)),
+            Change::Theirs => account.upstream.add(&clean_hunk(Side::Upstream)),
             Change::Same => {
-                let hunk = clean_hunk(&parts, Side::Upstream, is_touched, &whole);
+                let hunk = clean_hunk(Side::Upstream);
                 account.upstream.add(&hunk);
                 account.fork.add(&hunk);
             }
@@ -108,7 +116,45 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     account.resolution = sum_up(&resolutions);
     account.only_blanks = resolutions.is_empty() && are_alike(&merged, &result);
     note_new_lines(&mut account, &whole, &count(&resolved));
+    account.gutted = is_gutted(&account, [&merged, &fork, &upstream, &result]);
     account
+}
+
+/// Lines from which on a file can be gutted.
+const FEWEST_LINES: usize = 10;
+
+/// Returns whether almost nothing is left of what both sides and git's merge have. Lines that are only indented otherwise are
+/// there.
+fn is_gutted(account: &TextAccount, texts: [&[Line<'_>]; 4]) -> bool {
+    let is_most = |gone: usize, of: usize| gone >= FEWEST_LINES && gone * 10 >= of * 9;
+    if !is_most(account.lines_removed, account.lines_common) {
+        return false;
+    }
+    let bare = texts.map(|lines| lines.iter().map(|line| bare(line)).collect::<Vec<_>>());
+    let lines = bare.each_ref().map(|lines| lines.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let [merged, fork, upstream, result] = &lines.each_ref().map(|lines| count(lines));
+    let (mut common, mut gone) = (0, 0);
+    for (line, &wanted) in merged {
+        let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
+        let least = wanted.min(of(fork)).min(of(upstream));
+        if has_words(line) {
+            common += least;
+            gone += least.saturating_sub(of(result));
+        }
+    }
+    is_most(gone, common)
+}
+
+/// Lines between a change and a conflict within which whoever resolves the conflict rewrites both.
+const NEAR_LINES: usize = 3;
+
+fn is_beside_conflict(region: &Region, regions: &[Region]) -> bool {
+    let is_near = |other: &Region| {
+        let before = region.base.start.saturating_sub(other.base.end);
+        let after = other.base.start.saturating_sub(region.base.end);
+        before.max(after) <= NEAR_LINES
+    };
+    regions.iter().any(|other| other.change == Change::Conflict && is_near(other))
 }
 
 /// Returns whether texts are the same but for blanks and empty lines.
@@ -232,7 +278,10 @@ impl HunkCounts {
         self.hunks += 1;
         match hunk.state {
             HunkState::Taken => return,
-            HunkState::Adapted => self.adapted += 1,
+            HunkState::Adapted => {
+                self.adapted += 1;
+                self.adapted_in_conflict += usize::from(!hunk.is_clean);
+            }
             HunkState::Dropped => {
                 self.dropped += 1;
                 self.dropped_clean += usize::from(hunk.is_clean);
@@ -243,7 +292,8 @@ impl HunkCounts {
     }
 }
 
-/// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation.
+/// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation: a change of which half of the
+/// words are there stands in another form, and one of empty lines takes nothing away with it.
 fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &WholeTexts<'_>) -> Hunk {
     let own = match side {
         Side::Fork => parts.fork,
@@ -254,8 +304,20 @@ fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &Whole
     }
     let found =
         compare_lines(parts.base, own, parts.result, |line| whole.has_elsewhere(side, line));
-    let state = if found.is_dropped() { HunkState::Dropped } else { HunkState::Adapted };
-    found.hunk(state, true)
+    let is_there = || {
+        let share = token_share(parts, own, parts.base, has_words);
+        found.commented_out == 0 && share.is_some_and(|share| share >= HALF)
+    };
+    let is_empty = is_of_empty_lines(parts.base, own);
+    let is_dropped = found.is_dropped() && !is_empty && !is_there();
+    let state = if is_dropped { HunkState::Dropped } else { HunkState::Adapted };
+    found.hunk(state, !is_empty)
+}
+
+/// Returns whether two texts differ in empty lines alone.
+fn is_of_empty_lines(one: &[Line<'_>], other: &[Line<'_>]) -> bool {
+    let [one, other] = [one, other].map(|lines| lines.iter().filter(|line| !line.is_empty()));
+    one.eq(other)
 }
 
 /// Both sides of a conflict. A side that is not there line by line may be there token by token.
@@ -270,7 +332,7 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
             return Hunk::default();
         }
         // A change of blanks alone has no tokens by which it could be found, and in some languages blanks are code.
-        let Some(share) = token_share(parts, own, other) else {
+        let Some(share) = token_share(parts, own, other, |_| true) else {
             return found.hunk(HunkState::Adapted, false);
         };
         let state = match () {
@@ -287,6 +349,9 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
 
 /// Share of a side's change below which the change counts as dropped.
 const FEW: f64 = 0.1;
+
+/// Share of the words of a change outside of conflicts from which on it counts as adapted.
+const HALF: f64 = 0.5;
 
 /// Share of a change that a result has, by lines.
 #[derive(Default)]
@@ -348,9 +413,14 @@ fn compare_lines(
     if with_words.changed > 0 { with_words } else { without_words }
 }
 
-/// Share of the tokens that a side added or removed and that the result follows; `None` if the side changed none. Comments of
-/// the result are no code.
-fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> Option<f64> {
+/// Share of the tokens of a kind that a side added or removed and that the result follows; `None` if the side changed none.
+/// Comments of the result are no code.
+fn token_share(
+    parts: &Parts<'_, '_>,
+    own: &[Line<'_>],
+    other: &[Line<'_>],
+    counts_as: impl Fn(&[u8]) -> bool,
+) -> Option<f64> {
     let known = [count(parts.base), count(own), count(other)];
     let is_known = |line: &Line<'_>| known.iter().any(|version| version.contains_key(line));
     let code = parts.result.iter().filter(|line| is_known(line) || uncommented(line).is_none());
@@ -359,7 +429,8 @@ fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> O
     let own = count_tokens(own);
     let of = |counts: &Counts<'_>, token: &[u8]| counts.get(token).copied().unwrap_or_default();
     let (mut changed, mut followed) = (0, 0);
-    for &token in own.keys().chain(base.keys().filter(|token| !own.contains_key(*token))) {
+    let names = own.keys().chain(base.keys().filter(|token| !own.contains_key(*token)));
+    for &token in names.filter(|token| counts_as(token)) {
         let (before, after) = (of(&base, token), of(&own, token));
         let (rest, now) = (of(&other, token), of(&result, token));
         if after > before {
@@ -396,6 +467,7 @@ fn sum_up(resolutions: &[ConflictResolution]) -> Option<ConflictResolution> {
 /// Lines of nobody: new in the result, or gone although neither side touched them. `resolved` are the lines in the place of
 /// conflicts.
 fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &Counts<'_>) {
+    let mut lines_made = Vec::new();
     for (line, &now) in &whole.result {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
         let known = of(&whole.merged).max(of(&whole.fork)).max(of(&whole.upstream));
@@ -403,6 +475,7 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
         if has_words(line) {
             let made = new.min(of(resolved));
             account.lines_made += made;
+            lines_made.extend((made > 0).then_some(*line));
             account.lines_added += new - made;
         }
         if new > 0 {
@@ -411,6 +484,7 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
             account.new_hosts.extend(hosts(line));
         }
     }
+    account.made_of_new_words = has_new_words(&lines_made, whole);
     if !account.new_hosts.is_empty() {
         let known = [&whole.merged, &whole.fork, &whole.upstream].into_iter().flatten();
         let known: BTreeSet<String> = known.flat_map(|(line, _)| hosts(line)).collect();
@@ -424,6 +498,18 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
             account.lines_removed += least.saturating_sub(of(&whole.result));
         }
     }
+}
+
+/// Returns whether lines have words that neither side has anywhere in the file.
+fn has_new_words(lines: &[Line<'_>], whole: &WholeTexts<'_>) -> bool {
+    if lines.is_empty() {
+        return false;
+    }
+    let sides = [&whole.merged, &whole.fork, &whole.upstream].into_iter().flat_map(BTreeMap::keys);
+    let known: BTreeSet<&[u8]> = sides.flat_map(|line| dark_tokens(line)).collect();
+    let mut words =
+        lines.iter().flat_map(|line| dark_tokens(line)).filter(|token| has_words(token));
+    words.any(|word| !known.contains(word))
 }
 
 fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {
@@ -479,29 +565,4 @@ fn render_conflict(text: &mut String, parts: &Parts<'_, '_>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn compare([base, fork, upstream, result]: [&str; 4]) -> TextAccount {
-        let [base, fork, upstream, result] = [base, fork, upstream, result].map(str::as_bytes);
-        compare_text(TextVersions { base, fork, upstream, result })
-    }
-
-    #[test]
-    fn a_change_of_blanks_that_loses_a_conflict_is_seen() {
-        let (base, fork) = ("a\nROOMS -> 1\nz\n", "a\nROOMS -> 1\nALL -> 2\nz\n");
-        let upstream = "a\nROOMS  -> 1\nz\n";
-        let account = compare([base, fork, upstream, fork]);
-        assert_eq!((account.upstream.adapted, account.upstream.dropped), (1, 0), "{account:?}");
-        let both = "a\nROOMS  -> 1\nALL -> 2\nz\n";
-        assert_eq!(compare([base, fork, upstream, both]).upstream.adapted, 0);
-    }
-
-    #[test]
-    fn a_text_with_other_line_ends_differs_in_nothing_else() {
-        let (base, fork) = ("a\nb\nc\nd\n", "a\nfork\nb\nc\nd\n");
-        let account = compare([base, fork, base, &fork.replace('\n', "\r\n")]);
-        assert!(account.only_blanks && account.lines_added == 0, "{account:?}");
-        assert!(!compare([base, fork, base, "a\nfork2\nb\nc\nd\n"]).only_blanks);
-    }
-}
+mod tests;
