@@ -55,7 +55,13 @@ fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAcc
         .filter(|(_, path)| is_lost(path.state))
         .map(|(it, _)| it)
         .collect();
-    let lost_commits = commits.iter().filter(|commit| is_lost(commit.state)).count();
+    // A file may have many commits, and its loss is one.
+    let lost_paths: BTreeSet<&TreePath> = lost.iter().map(|path| &path.path).collect();
+    let is_of_path =
+        |commit: &ForkCommit| commit.paths.iter().any(|path| lost_paths.contains(path));
+    let pairs = || facts.commits.iter().zip(commits).filter(|(_, it)| is_lost(it.state));
+    let lost_commits = pairs().count();
+    let lost_alone = pairs().filter(|(commit, _)| !is_of_path(commit)).count();
     if facts.is_upstreams_tree && !lost.is_empty() {
         return true;
     }
@@ -65,7 +71,8 @@ fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAcc
     };
     lost.len() > few.min(paths.len() / FEW_AMONG)
         || lines > few * LINES_PER_CHANGE
-        || lost_commits > few.min(commits.len() / FEW_AMONG)
+        || lost_commits > commits.len() / FEW_AMONG
+        || lost_alone > few
 }
 
 /// Lines of a loss that may be one of a few; `None` if the file is hidden, has become something else or is protected. A
@@ -217,6 +224,9 @@ fn judge_presence(path: &PathFacts) -> (ContractStatus, String) {
             (ContractStatus::Changed, "the fork deleted it, upstream changed it, and it is back")
         }
         (Some(_), None, _) => (ContractStatus::Lost, "the fork added it, and it is gone"),
+        (Some(_), Some(_), None) if path.lines == LineEvidence::Whole(0) => {
+            (ContractStatus::Changed, "upstream deleted it, and the fork changed only empty lines")
+        }
         (Some(_), Some(_), None) => {
             (ContractStatus::Lost, "upstream deleted it, and the fork's changes are gone")
         }
