@@ -81,7 +81,7 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     let mut account = TextAccount::default();
     let mut resolutions = Vec::new();
     let mut resolved = Vec::new();
-    for (region, span) in regions.iter().zip(&spans) {
+    for (at, (region, span)) in regions.iter().zip(&spans).enumerate() {
         let here = &result[image(&edits, span)];
         let parts = Parts {
             base: &base[region.base.clone()],
@@ -92,7 +92,11 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
         let is_touched = edits.iter().any(|edit| touches(edit, span));
         let clean_hunk = |side: Side| {
             let hunk = clean_hunk(&parts, side, is_touched, &whole);
-            Hunk { is_clean: hunk.is_clean && !is_beside_conflict(region, &regions), ..hunk }
+            let is_taken = hunk.state == HunkState::Taken;
+            Hunk {
+                is_clean: hunk.is_clean && (is_taken || !is_beside_conflict(&regions, at)),
+                ..hunk
+            }
         };
         match region.change {
             Change::None => {}
@@ -148,13 +152,17 @@ fn is_gutted(account: &TextAccount, texts: [&[Line<'_>]; 4]) -> bool {
 /// Lines between a change and a conflict within which whoever resolves the conflict rewrites both.
 const NEAR_LINES: usize = 3;
 
-fn is_beside_conflict(region: &Region, regions: &[Region]) -> bool {
-    let is_near = |other: &Region| {
-        let before = region.base.start.saturating_sub(other.base.end);
-        let after = other.base.start.saturating_sub(region.base.end);
-        before.max(after) <= NEAR_LINES
-    };
-    regions.iter().any(|other| other.change == Change::Conflict && is_near(other))
+/// Looks only at the regions near the one at this place: there may be many.
+fn is_beside_conflict(regions: &[Region], at: usize) -> bool {
+    let (before, rest) = regions.split_at(at);
+    let Some((own, after)) = rest.split_first() else { return false };
+    let is_conflict = |other: &Region| other.change == Change::Conflict;
+    let is_near_before =
+        |other: &&Region| own.base.start.saturating_sub(other.base.end) <= NEAR_LINES;
+    let is_near_after =
+        |other: &&Region| other.base.start.saturating_sub(own.base.end) <= NEAR_LINES;
+    before.iter().rev().take_while(is_near_before).any(is_conflict)
+        || after.iter().take_while(is_near_after).any(is_conflict)
 }
 
 /// Returns whether texts are the same but for blanks and empty lines.
