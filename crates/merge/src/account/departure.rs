@@ -78,7 +78,7 @@ pub(super) fn beyond_conflict(path: &PathVersions, compared: &TextAccount) -> Op
     } else {
         (DepartureKind::Content, conflict_lines(compared))
     };
-    let is_inside = lines_beyond(compared).is_empty() && !compared.made_of_new_words;
+    let is_inside = lines_beyond(compared).is_empty() && !compared.made_of_new_tokens;
     let rank = match rank_of(compared) {
         DepartureRank::Usual if kind == DepartureKind::Content && is_inside => {
             DepartureRank::InConflict

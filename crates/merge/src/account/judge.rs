@@ -52,7 +52,7 @@ pub enum LookKind {
     OfNeither,
     /// A side's change is there in part or in another form, although git could merge it.
     Adapted,
-    /// In or beside a conflict: a change in another form, or lines that neither side has as they are, made of their words. Or
+    /// In or beside a conflict: a change in another form, or lines that neither side has as they are, made of their words and signs. Or
     /// a change of empty lines alone.
     InConflict,
     /// Line ends, blanks or empty lines differ.

@@ -168,7 +168,7 @@ pub enum DepartureRank {
     Suspicious,
     #[default]
     Usual,
-    /// Lines in the place of a conflict alone, made of words that the sides have.
+    /// Lines in the place of a conflict alone, made of words and signs that the sides have there.
     InConflict,
     /// Line ends, blanks or empty lines alone.
     Blank,

@@ -26,8 +26,8 @@ pub(super) struct TextAccount {
     pub(super) lines_added: usize,
     /// Lines of the result that neither side has, in the place of a conflict.
     pub(super) lines_made: usize,
-    /// Some of these lines have words that no version of the file has.
-    pub(super) made_of_new_words: bool,
+    /// Some of these lines have words or signs that neither side has in the place of the same conflict.
+    pub(super) made_of_new_tokens: bool,
     /// Lines that neither side changed and the result lacks.
     pub(super) lines_removed: usize,
     /// Lines that both sides and git's merge have.
@@ -112,6 +112,7 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
                 resolutions.push(resolution_of(&parts, &fork, &upstream));
                 account.fork.add(&fork);
                 account.upstream.add(&upstream);
+                account.made_of_new_tokens |= has_new_tokens(&parts, &whole);
                 render_conflict(&mut account.hunk, &parts);
                 resolved.extend_from_slice(here);
             }
@@ -475,7 +476,6 @@ fn sum_up(resolutions: &[ConflictResolution]) -> Option<ConflictResolution> {
 /// Lines of nobody: new in the result, or gone although neither side touched them. `resolved` are the lines in the place of
 /// conflicts.
 fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &Counts<'_>) {
-    let mut lines_made = Vec::new();
     for (line, &now) in &whole.result {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
         let known = of(&whole.merged).max(of(&whole.fork)).max(of(&whole.upstream));
@@ -483,7 +483,6 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
         if has_words(line) {
             let made = new.min(of(resolved));
             account.lines_made += made;
-            lines_made.extend((made > 0).then_some(*line));
             account.lines_added += new - made;
         }
         if new > 0 {
@@ -492,7 +491,6 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
             account.new_hosts.extend(hosts(line));
         }
     }
-    account.made_of_new_words = has_new_words(&lines_made, whole);
     if !account.new_hosts.is_empty() {
         let known = [&whole.merged, &whole.fork, &whole.upstream].into_iter().flatten();
         let known: BTreeSet<String> = known.flat_map(|(line, _)| hosts(line)).collect();
@@ -508,16 +506,17 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
     }
 }
 
-/// Returns whether lines have words that neither side has anywhere in the file.
-fn has_new_words(lines: &[Line<'_>], whole: &WholeTexts<'_>) -> bool {
-    if lines.is_empty() {
+/// Returns whether lines in the place of a conflict, which no side has, have tokens that neither side has there.
+fn has_new_tokens(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> bool {
+    let sides = [&whole.merged, &whole.fork, &whole.upstream];
+    let is_made = |line: &&Line<'_>| !sides.iter().any(|side| side.contains_key(**line));
+    let mut made = parts.result.iter().filter(is_made).peekable();
+    if made.peek().is_none() {
         return false;
     }
-    let sides = [&whole.merged, &whole.fork, &whole.upstream].into_iter().flat_map(BTreeMap::keys);
-    let known: BTreeSet<&[u8]> = sides.flat_map(|line| dark_tokens(line)).collect();
-    let mut words =
-        lines.iter().flat_map(|line| dark_tokens(line)).filter(|token| has_words(token));
-    words.any(|word| !known.contains(word))
+    let lines = parts.fork.iter().chain(parts.upstream);
+    let known: BTreeSet<&[u8]> = lines.flat_map(|line| dark_tokens(line)).collect();
+    made.flat_map(|line| dark_tokens(line)).any(|token| !known.contains(token))
 }
 
 fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {

@@ -76,15 +76,19 @@ fn a_text_that_is_indented_otherwise_is_not_gutted() {
 }
 
 #[test]
-fn lines_in_a_conflict_with_words_of_nobody_are_told_apart() {
-    let (base, fork, upstream) = ("a\nlimit = 1\nz\n", "a\nlimit = 2\nz\n", "a\nmost = 1\nz\n");
-    let of = |result: &str| {
-        let account = compare([base, fork, upstream, result]);
-        (account.lines_made, account.made_of_new_words)
+fn lines_in_a_conflict_with_words_or_signs_of_nobody_are_told_apart() {
+    let of = |[base, fork, upstream, result]: [&str; 4]| {
+        let texts = [base, fork, upstream, result].map(|line| format!("x > y\n{line}\nz\n"));
+        let account = compare(texts.each_ref().map(String::as_str));
+        (account.lines_made, account.made_of_new_tokens)
     };
-    assert_eq!(of("a\nmost = 2\nz\n"), (1, false));
-    assert_eq!(of("a\nmost = 9\nz\n"), (1, true));
-    assert_eq!(of("a\nmost = 1\nz\n"), (0, false));
+    let limit = |result| of(["limit = 1", "limit = 2", "most = 1", result]);
+    assert_eq!(limit("most = 2"), (1, false));
+    assert_eq!(limit("most = 9"), (1, true));
+    assert_eq!(limit("most = 1"), (0, false));
+    let check = |result| of(["if a < b", "if a < b + 1", "if a < c", result]);
+    assert_eq!(check("if a < c + 1"), (1, false));
+    assert_eq!(check("if a > c + 1"), (1, true));
 }
 
 #[test]
