@@ -14,8 +14,15 @@ const ADDRESS_DIGITS: usize = 6;
 /// Classes that say nothing about a test. Node's runner writes "test" for each.
 const NO_CLASSES: [&str; 2] = ["", "test"];
 
+/// The folder of the repository in a box.
+const WORKSPACE: &str = "/workspace/";
+
+/// Suites in one another whose names count. Nobody nests them so deep, and a hostile file must not make each of its tests
+/// carry thousands of names.
+const SUITES_DEEP: usize = 64;
+
 pub(super) struct TestCase {
-    /// Class or suites, and name; empty if it has none.
+    /// Class, or file and suites, and name; empty if it has none.
     pub(super) name: String,
     pub(super) outcome: TestOutcome,
 }
@@ -34,7 +41,7 @@ pub(super) fn read_cases(bytes: &[u8], mut each: impl FnMut(TestCase)) -> JunitF
     let mut reader = Reader::from_reader(bytes);
     let mut buffer = Vec::new();
     let (mut depth, mut has_root) = (0_u64, false);
-    let mut suites: Vec<String> = Vec::new();
+    let mut suites = Suites::default();
     let mut open: Option<TestCase> = None;
     loop {
         buffer.clear();
@@ -46,7 +53,7 @@ pub(super) fn read_cases(bytes: &[u8], mut each: impl FnMut(TestCase)) -> JunitF
                 }
                 (depth, has_root) = (depth + 1, true);
                 match start.local_name().as_ref() {
-                    b"testsuite" => suites.push(attribute(&start, b"name")),
+                    b"testsuite" => suites.open(&start),
                     b"testcase" => open = Some(case_of(&start, &suites)),
                     other => note(&mut open, other),
                 }
@@ -64,7 +71,7 @@ pub(super) fn read_cases(bytes: &[u8], mut each: impl FnMut(TestCase)) -> JunitF
             Event::End(end) => {
                 depth = depth.saturating_sub(1);
                 match end.local_name().as_ref() {
-                    b"testsuite" => drop(suites.pop()),
+                    b"testsuite" => suites.close(),
                     b"testcase" => open.take().into_iter().for_each(&mut each),
                     _ => {}
                 }
@@ -75,6 +82,54 @@ pub(super) fn read_cases(bytes: &[u8], mut each: impl FnMut(TestCase)) -> JunitF
         }
     }
     if has_root { JunitFile::Broken } else { JunitFile::Other }
+}
+
+/// The open suites. What is nested deeper than anybody nests suites has the name of the last one that counts.
+#[derive(Default)]
+struct Suites {
+    open: Vec<Suite>,
+    beyond: u64,
+}
+
+/// An open suite.
+struct Suite {
+    /// Names of the suites around it and its own, without empty ones; as short as a name of a test.
+    path: String,
+    /// File of its tests below the workspace, or that of the suite around it; may be empty.
+    file: String,
+}
+
+impl Suites {
+    fn open(&mut self, start: &BytesStart<'_>) {
+        if self.open.len() >= SUITES_DEEP {
+            self.beyond += 1;
+            return;
+        }
+        let (name, file) = (attribute(start, b"name"), file_of(start));
+        let (path, outer) = (self.path(), self.file());
+        let path = match (path, name.as_str()) {
+            (path, "") => path.to_owned(),
+            ("", name) => test_name(name),
+            (path, name) => test_name(&format!("{path}::{name}")),
+        };
+        let file = if file.is_empty() { outer.to_owned() } else { file };
+        self.open.push(Suite { path, file });
+    }
+
+    fn close(&mut self) {
+        match self.beyond {
+            0 => drop(self.open.pop()),
+            _ => self.beyond -= 1,
+        }
+    }
+
+    fn path(&self) -> &str {
+        self.open.last().map_or("", |suite| &suite.path)
+    }
+
+    fn file(&self) -> &str {
+        self.open.last().map_or("", |suite| &suite.file)
+    }
 }
 
 fn is_root(start: &BytesStart<'_>) -> bool {
@@ -93,29 +148,41 @@ fn note(open: &mut Option<TestCase>, element: &[u8]) {
     }
 }
 
-fn case_of(start: &BytesStart<'_>, suites: &[String]) -> TestCase {
+fn case_of(start: &BytesStart<'_>, suites: &Suites) -> TestCase {
     let [name, class] = [b"name".as_slice(), b"classname"].map(|key| attribute(start, key));
-    let class = if NO_CLASSES.contains(&class.as_str()) { suite_path(suites) } else { class };
     // GoogleTest and CTest name tests that they do not run.
     let [status, result] = [b"status".as_slice(), b"result"].map(|key| attribute(start, key));
     let words = ["notrun", "disabled", "skipped", "suppressed", "ignored"];
     let is_off = [status, result].iter().any(|it| words.contains(&it.to_lowercase().as_str()));
     let outcome = if is_off { TestOutcome::Skipped } else { TestOutcome::Passed };
-    let name = match (name.as_str(), class.as_str()) {
-        ("", _) => String::new(),
-        (name, "") => test_name(name),
-        // CTest and jest-junit.
-        (name, class) if name == class => test_name(name),
-        (name, class) => test_name(&format!("{class}::{name}")),
+    let (name, class) = (name.trim(), class.trim());
+    if name.is_empty() {
+        return TestCase { name: String::new(), outcome };
+    }
+    // CTest, jest-junit and mocha-junit-reporter repeat the name, or the end of it.
+    let is_repeated = name.strip_suffix(class).is_some_and(|rest| !rest.ends_with(is_word));
+    let is_without = NO_CLASSES.contains(&class);
+    let own = file_of(start);
+    let file = if own.is_empty() { suites.file() } else { own.as_str() };
+    let parts = match (is_without, is_repeated) {
+        (true, _) => vec![file, suites.path(), name],
+        (false, true) => vec![file, name],
+        (false, false) => vec![class, name],
     };
-    TestCase { name, outcome }
+    let named: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    TestCase { name: test_name(&named.join("::")), outcome }
 }
 
-/// Names of the open suites, without those that have none.
-fn suite_path(suites: &[String]) -> String {
-    let named: Vec<&str> =
-        suites.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-    named.join("::")
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The file that an element names, below the workspace. One elsewhere may have another name in the next run.
+fn file_of(start: &BytesStart<'_>) -> String {
+    let named = attribute(start, b"file");
+    let inner = named.strip_prefix(WORKSPACE).unwrap_or(&named);
+    let inner = inner.trim_start_matches("./");
+    if inner.starts_with('/') { String::new() } else { test_name(inner) }
 }
 
 /// Value of an attribute with the usual entities; empty if there is none. Names are not compared with one another, which
@@ -157,15 +224,8 @@ mod tests {
 
     #[track_caller]
     fn check(file: &str, expected: &[&str]) {
-        let mut found = Vec::new();
-        let kind = read_cases(file.as_bytes(), |case| {
-            found.push(format!("{} {:?}", case.name, case.outcome));
-        });
-        assert_eq!(
-            (kind, found),
-            (JunitFile::Whole, expected.iter().map(|it| (*it).to_owned()).collect()),
-            "{file}"
-        );
+        let expected: Vec<String> = expected.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(names_in(file), expected, "{file}");
     }
 
     /// Output of cargo-nextest 0.9, which leaves out ignored tests; one test was run again.
@@ -174,9 +234,10 @@ mod tests {
         check(
             include_str!("samples/nextest.xml"),
             &[
-                "sample::tests::deep::is_flaky Passed",
                 "sample::tests::deep::passes Passed",
-                "sample::tests::deep::fails Failed",
+                "sample::again::is_flaky Passed",
+                "sample::tests::fails Failed",
+                "sample::tests::passes Passed",
                 "sample::it::passes Passed",
             ],
         );
@@ -188,20 +249,35 @@ mod tests {
         check(
             include_str!("samples/pytest.xml"),
             &[
-                "test_a.TestB::test_x[1] Failed",
-                "test_a.TestB::test_x[a<b] Passed",
-                "test_a.TestB::test_x[x\\x01y] Passed",
+                "sub.test_b::test_passes Passed",
+                "test_a::test_passes Passed",
+                "test_a::test_fails Failed",
                 "test_a::test_off Skipped",
                 "test_a::test_known Skipped",
-                "test_a::test_known_passes Passed",
+                "test_a::test_each[1] Passed",
+                "test_a::test_each[a<b] Passed",
+                "test_a::test_each[x y] Passed",
+                "test_a::test_each[a.b] Passed",
+                "test_a::test_each[x4] Passed",
+                "test_a.TestA::test_same Passed",
+                "test_a.TestA.TestInner::test_same Passed",
+                "test_a.TestB::test_same Failed",
+                "test_a.TestUnit::test_subs Failed",
                 "test_a::test_setup Failed",
                 "test_a::test_teardown Failed",
-                "test_a.C::test_sub Failed",
+                "test_a::test_known_passes Passed",
+                "test_a::test_control[x\\x01y] Passed",
             ],
         );
     }
 
-    /// Output of Maven's surefire 3.2 with JUnit 5.
+    /// Output of unittest-xml-reporting 4, whose suites have the time in their names.
+    #[test]
+    fn unittest_is_read() {
+        check(include_str!("samples/xmlrunner.xml"), &["test_a.TestUnit::test_subs (n=1) Failed"]);
+    }
+
+    /// Output of Maven's surefire 3.5 with JUnit 5, which puts tests of nested classes in suites of others.
     #[test]
     fn surefire_is_read() {
         check(
@@ -212,9 +288,25 @@ mod tests {
                 "p.ATest::off Skipped",
                 "p.ATest::each(String)[1] Passed",
                 "p.ATest::each(String)[2] Passed",
+                "p.ATest::made()[1] Passed",
+                "p.ATest::made()[2] Passed",
+                "p.ATest::again()[1] Passed",
+                "p.ATest::again()[2] Passed",
                 "p.ATest::fails Failed",
-                "p.ATest$Inner::passes Passed",
+                "p.ATest::named(int)[1] Passed",
+                "p.ATest::named(int)[2] Passed",
+                "p.ATest::shown Passed",
+                "p.ATest$Off::passes Skipped",
             ],
+        );
+        check(
+            include_str!("samples/surefire-nested.xml"),
+            &["p.ATest$Inner::passes Passed", "p.ATest$Inner$Deeper::passes Passed"],
+        );
+        // A class of the same name in another package, with JUnit 4.
+        check(
+            include_str!("samples/surefire-vintage.xml"),
+            &["q.ATest::passes Passed", "q.ATest::off Skipped"],
         );
     }
 
@@ -228,8 +320,13 @@ mod tests {
                 "Math::Fails Failed",
                 "Math::DISABLED_Old Skipped",
                 "Math::Later Skipped",
+                "Other::Adds Passed",
+                "Typed/0::Works Passed",
+                "Typed/1::Works Passed",
                 "All/Each::Works/0 Passed",
                 "All/Each::Works/1 Passed",
+                "Named/Each::Works/n7 Passed",
+                "Named/Each::Works/n8 Passed",
             ],
         );
     }
@@ -243,20 +340,54 @@ mod tests {
         );
     }
 
-    /// Output of go-junit-report 2.1.
+    const GO: [&str; 18] = [
+        "example.com/sample/panics::TestFirst Passed",
+        "example.com/sample/panics::TestPanics Failed",
+        "example.com/sample/shelf::TestPasses Passed",
+        "example.com/sample::Example Passed",
+        "example.com/sample::FuzzSum Passed",
+        "example.com/sample::FuzzSum/seed#0 Passed",
+        "example.com/sample::TestEach Failed",
+        "example.com/sample::TestEach/#00 Passed",
+        "example.com/sample::TestEach/#01 Passed",
+        "example.com/sample::TestEach/a/b Passed",
+        "example.com/sample::TestEach/deep Failed",
+        "example.com/sample::TestEach/deep/fails Failed",
+        "example.com/sample::TestEach/off Skipped",
+        "example.com/sample::TestEach/one_two Passed",
+        "example.com/sample::TestFails Failed",
+        "example.com/sample::TestOff Skipped",
+        "example.com/sample::TestPasses Passed",
+        "",
+    ];
+
+    /// Output of gotestsum 1.13 and go-junit-report 2.1. Each puts the tests in an order of its own, and has its own word for
+    /// a package that cannot be built.
     #[test]
-    fn go_junit_report_is_read() {
-        check(
-            include_str!("samples/go-junit-report.xml"),
-            &[
-                "example.com/sample::TestPasses Passed",
-                "example.com/sample::TestEach Passed",
-                "example.com/sample::TestEach/one_two Passed",
-                "example.com/sample::TestEach/a/b Passed",
-                "example.com/sample::TestOff Skipped",
-                "example.com/sample::TestFails Failed",
-            ],
-        );
+    fn reports_of_go_are_read() {
+        let reports = [
+            (include_str!("samples/gotestsum.xml"), "example.com/sample/broken::TestMain Failed"),
+            (
+                include_str!("samples/go-junit-report.xml"),
+                "example.com/sample/broken::[build failed] Failed",
+            ),
+        ];
+        for (report, broken) in reports {
+            let mut expected = GO.to_vec();
+            expected[GO.len() - 1] = broken;
+            expected.sort_unstable();
+            let mut found = names_in(report);
+            found.sort_unstable();
+            assert_eq!(found, expected);
+        }
+    }
+
+    fn names_in(file: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let kind =
+            read_cases(file.as_bytes(), |it| found.push(format!("{} {:?}", it.name, it.outcome)));
+        assert_eq!(kind, JunitFile::Whole, "{file}");
+        found
     }
 
     /// Output of Node 20, whose classes are all "test", and whose tests may have the same name.
@@ -265,12 +396,88 @@ mod tests {
         check(
             include_str!("samples/node.xml"),
             &[
-                "A::works Passed",
-                "A::later Skipped",
-                "A::off Skipped",
-                "B::deep::works Failed",
-                "alone Passed",
-                "alone Passed",
+                "passes Passed",
+                "fails Failed",
+                "off Skipped",
+                "later Skipped",
+                "adds::same Passed",
+                "adds::deep::same Passed",
+                "subs::same Passed",
+                "off group Skipped",
+                "passes Passed",
+                "adds::same Passed",
+            ],
+        );
+    }
+
+    /// Output of jest 30 with jest-junit 16. It has no word for `test.todo`, the test "later"; the comparison of the sources
+    /// knows that such a test does not run.
+    #[test]
+    fn jest_is_read() {
+        check(
+            include_str!("samples/jest.xml"),
+            &[
+                "passes Passed",
+                "fails Failed",
+                "off Skipped",
+                "later Passed",
+                "each 1 is one Passed",
+                "each 2 is two Passed",
+                "adds same Passed",
+                "adds deep same Passed",
+                "subs same Passed",
+                "off group same Skipped",
+                "passes Passed",
+                "adds same Passed",
+            ],
+        );
+    }
+
+    /// The same with `addFileAttribute`: tests of two files are two.
+    #[test]
+    fn jest_with_files_is_read() {
+        let found = names_in(include_str!("samples/jest-file.xml"));
+        let has = |name: &str| found.iter().filter(|it| *it == name).count();
+        for name in ["a.test.js::adds same Passed", "sub/b.test.js::adds same Passed"] {
+            assert_eq!(has(name), 1, "{found:?}");
+        }
+    }
+
+    /// Output of vitest 4.
+    #[test]
+    fn vitest_is_read() {
+        check(
+            include_str!("samples/vitest.xml"),
+            &[
+                "a.test.js::passes Passed",
+                "a.test.js::fails Failed",
+                "a.test.js::off Skipped",
+                "a.test.js::later Skipped",
+                "a.test.js::each 1 is one Passed",
+                "a.test.js::each 2 is two Passed",
+                "a.test.js::adds > same Passed",
+                "a.test.js::adds > deep > same Passed",
+                "a.test.js::subs > same Passed",
+                "a.test.js::off group > same Skipped",
+                "sub/b.test.js::passes Passed",
+                "sub/b.test.js::adds > same Passed",
+            ],
+        );
+    }
+
+    /// Output of mocha 10 with mocha-junit-reporter 2, which leaves out tests that do not run.
+    #[test]
+    fn mocha_is_read() {
+        check(
+            include_str!("samples/mocha.xml"),
+            &[
+                "passes Passed",
+                "fails Failed",
+                "passes Passed",
+                "mo/a.js::adds same Passed",
+                "mo/a.js::adds deep same Passed",
+                "mo/a.js::subs same Passed",
+                "mo/b.js::adds same Passed",
             ],
         );
     }
@@ -305,6 +512,15 @@ mod tests {
         assert_eq!(names, ["&b;"]);
         let deep = "<testsuite>".repeat(500_000);
         assert_eq!(read_cases(deep.as_bytes(), |_| {}), JunitFile::Broken);
+        // Each test would carry the names of all its suites.
+        let names = |name: &str| format!("<testsuite name='{name}'>").repeat(10_000);
+        let cases = "<testcase name='a'/>".repeat(10_000);
+        for name in ["", &"x".repeat(50)] {
+            let file = format!("{}{cases}", names(name));
+            let mut most = 0;
+            read_cases(file.as_bytes(), |case| most = case.name.len().max(most));
+            assert!((1..2000).contains(&most), "{most}");
+        }
         let attributes: String = (0..200_000).map(|n| format!(" a{n}=''")).collect();
         let wide = format!(
             "<testsuite><testcase{attributes} name='{}'/></testsuite>",

@@ -25,22 +25,25 @@ const CLOSING: [&str; 16] = [
 /// Keywords that forges understand as "reopens", in lower case.
 const REOPENING: [&str; 4] = ["reopen", "reopens", "reopened", "reopening"];
 
-/// Prefix of a reference without a mark, in lower case.
-const BARE_PREFIX: &str = "gh-";
+/// Prefixes of references without a mark, in lower case: GitHub's and GitLab's.
+const BARE_PREFIXES: [&str; 2] = ["gh-", "gl-"];
+
+/// What stands before the number, or before the project and the number, in GitLab's brackets: `[issue:3]`.
+const BRACKETED: [&str; 2] = ["issue:", "work_item:"];
 
 /// Reference that a keyword acts on: the position of its mark, and its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClosingReference<'a> {
     /// Offset of the reference in the text, after the keyword.
     pub(crate) at: usize,
-    /// As written: `#3`, `!3`, `GH-3`, `owner/repo#3` or an address.
+    /// As written: `#3`, `!3`, `GH-3`, `issue:3` in brackets, `owner/repo#3` or an address.
     pub(crate) reference: &'a str,
 }
 
 impl ClosingReference<'_> {
     /// Returns whether it is an issue of the repository itself.
     pub(crate) fn is_own_issue(&self, number: u64) -> bool {
-        let bare = strip_bare_prefix(self.reference);
+        let bare = strip_bare_prefix(self.reference).or_else(|| strip_bracketed(self.reference));
         self.reference.strip_prefix('#').or(bare) == Some(&number.to_string())
     }
 }
@@ -108,12 +111,19 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let end = next(start, &|c| is_gap(c) || c == ':');
         let end = match &text[end..] {
             after if after.starts_with("://") => next(end, &is_gap),
+            _ if is_bracket(&text[start..end]) => next(end, &is_gap),
             after if after.starts_with(':') => end + 1,
             _ => end,
         };
         rest = end;
         Some((start, &text[start..end]))
     })
+}
+
+/// Returns whether a word up to its colon opens one of GitLab's brackets.
+fn is_bracket(word: &str) -> bool {
+    let Some((_, name)) = word.rsplit_once('[') else { return false };
+    BRACKETED.iter().any(|it| it.trim_end_matches(':').eq_ignore_ascii_case(name))
 }
 
 /// Returns the reference in a word, without surrounding punctuation.
@@ -130,16 +140,33 @@ fn reference_in(at: usize, word: &str) -> Option<(usize, &str)> {
         let end = body.len() - number.len() + digits(number);
         return Some((at + start, &body[..end]));
     }
-    let is_address = body.starts_with("http://") || body.starts_with("https://");
+    if let Some(target) = strip_bracketed(body) {
+        let end = target.find(']').unwrap_or(target.len());
+        let target = &target[..end];
+        let is_number = target.rsplit('/').next().is_some_and(|it| digits(it) > 0);
+        return is_number.then(|| (at + start, &body[..body.find(']').unwrap_or(body.len())]));
+    }
+    let is_address = ["http://", "https://"].iter().any(|scheme| starts_with(body, scheme));
     let names_one = ["/issues/", "/work_items/", "/pull/", "/pulls/", "/merge_requests/"];
-    let is_thread = is_address && names_one.iter().any(|part| body.contains(part));
+    let is_thread = is_address && names_one.iter().any(|part| body.to_lowercase().contains(part));
     is_thread.then(|| (at + start, body.trim_end_matches(|c: char| !c.is_alphanumeric())))
 }
 
-/// The part of a reference after `GH-`.
+/// The part of a reference after `GH-` or `GL-`.
 fn strip_bare_prefix(text: &str) -> Option<&str> {
-    let prefix = text.get(..BARE_PREFIX.len())?;
-    prefix.eq_ignore_ascii_case(BARE_PREFIX).then(|| &text[BARE_PREFIX.len()..])
+    BARE_PREFIXES
+        .iter()
+        .find(|prefix| starts_with(text, prefix))
+        .map(|prefix| &text[prefix.len()..])
+}
+
+/// The part of a reference after `issue:` or `work_item:`: a number, or a project and a number.
+fn strip_bracketed(text: &str) -> Option<&str> {
+    BRACKETED.iter().find(|prefix| starts_with(text, prefix)).map(|prefix| &text[prefix.len()..])
+}
+
+fn starts_with(text: &str, prefix: &str) -> bool {
+    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
 #[cfg(test)]
@@ -157,6 +184,13 @@ mod tests {
         check_foreign("reopened a/b#12", &["a/b#12"]);
         check_foreign("fixes GH-26, gh-27", &["GH-26", "gh-27"]);
         check_foreign("Implemented: !7", &["!7"]);
+        check_foreign("fixes GL-26 and gl-27", &["GL-26", "gl-27"]);
+        check_foreign("Closes [issue:26], [work_item:a/b/27].", &["issue:26", "work_item:a/b/27"]);
+        check_foreign("Closes: [#26](HTTPS://git.example/a/b/Issues/26)", &["#26"]);
+        check_foreign(
+            "Closes <HTTPS://git.example/a/b/-/Issues/26>",
+            &["HTTPS://git.example/a/b/-/Issues/26"],
+        );
         check_foreign("closes #3, #4", &["#4"]);
         check_foreign(
             "closes https://git.example/a/b/issues/9",
@@ -168,6 +202,9 @@ mod tests {
     fn words_about_the_own_issue_and_mentions_act_on_no_other() {
         check_foreign("Closes #3", &[]);
         check_foreign("fixes GH-3", &[]);
+        check_foreign("fixes GL-3", &[]);
+        check_foreign("fixes [issue:3]", &[]);
+        check_foreign("fixes the issue: 26 files are left", &[]);
         check_foreign("see #26 and GH-27", &[]);
         check_foreign("reopen the file", &[]);
         assert!(!closes_issue("reopens #3", 3));

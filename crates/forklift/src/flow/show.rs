@@ -122,7 +122,7 @@ fn show_points(ui: &Ui, points: &[ReviewPoint]) {
         return;
     }
     ui.result("needs look", &counted(points.len(), "point"));
-    for ReviewPoint { path, what } in points.iter().take(POINTS_SHOWN) {
+    for ReviewPoint { path, what, .. } in points.iter().take(POINTS_SHOWN) {
         ui.item(&path.as_ref().map_or_else(|| what.clone(), |path| format!("{path}: {what}")));
     }
     let more = points.len().saturating_sub(POINTS_SHOWN);

@@ -17,6 +17,7 @@ mod moved_test;
 pub(crate) mod next_step;
 pub(crate) mod opencode_env;
 pub(crate) mod page;
+mod point_group;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod publish_mode;

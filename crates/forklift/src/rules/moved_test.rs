@@ -22,15 +22,22 @@ pub(super) struct Moves<'a> {
 }
 
 impl<'a> Moves<'a> {
-    /// Learns the moves of a side: a test of the merge base that it has no more, and a new one with the same last part.
+    /// Learns the moves of a side: a test of the merge base that it has no more, and a new one with the same class and name or,
+    /// if there is none, with the same name.
     pub(super) fn learn(before: &'a TestReport, after: &'a TestReport) -> Self {
         let mut moves = Self::default();
-        let mut fresh: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut fresh: [BTreeMap<&str, Vec<&str>>; 2] = [BTreeMap::new(), BTreeMap::new()];
         for name in after.tests.keys().filter(|name| !before.tests.contains_key(*name)) {
-            fresh.entry(last_part(name)).or_default().push(name);
+            for (parts, fresh) in (1..).zip(&mut fresh) {
+                fresh.entry(last_parts(name, parts)).or_default().push(name);
+            }
         }
+        let [by_name, by_class] = &fresh;
         for gone in before.tests.keys().filter(|name| !after.tests.contains_key(*name)) {
-            let Some(alike) = fresh.get(last_part(gone)) else { continue };
+            let of_class = by_class.get(last_parts(gone, 2));
+            let Some(alike) = of_class.or_else(|| by_name.get(last_parts(gone, 1))) else {
+                continue;
+            };
             // A common name, such as `works`, says nothing about moves.
             for now in alike.iter().filter(|_| alike.len() <= MOST_ALIKE) {
                 if moves.count < MOST_MOVES {
@@ -54,8 +61,18 @@ impl<'a> Moves<'a> {
     }
 }
 
-fn last_part(name: &str) -> &str {
-    name.rsplit(SEPARATORS).next().unwrap_or(name)
+/// The last parts of a name, so many of them, or all of it.
+fn last_parts(name: &str, count: usize) -> &str {
+    let (mut end, mut seen) = (name.len(), 0);
+    for (at, separator) in name.rmatch_indices(SEPARATORS) {
+        let start = at + separator.len();
+        seen += usize::from(start < end);
+        if seen == count {
+            return &name[start..];
+        }
+        end = at;
+    }
+    name
 }
 
 /// Bytes of the whole parts in which two names end alike.

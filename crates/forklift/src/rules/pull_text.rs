@@ -9,6 +9,7 @@ use model::inert::{inert_block, inert_cell, inert_code, inert_html, inert_line, 
 
 use super::agent_note::notes_of;
 use super::conflict_row::{ConflictRow, conflict_rows};
+use super::point_group::{PointLine, point_sections};
 use super::review::{ReviewPoint, review_points};
 use super::run_facts::run_facts;
 use super::section::{Importance, Section, render_sections};
@@ -80,9 +81,9 @@ pub(crate) fn render_pull(facts: &ForkPullFacts<'_>) -> NewPull {
         None => format!("{verb} {what} ({})", counted(incoming.len(), "commit")),
     };
     let rows = conflict_rows(record);
-    let mut sections = vec![
-        opening(record, head),
-        review(record),
+    let mut sections = vec![opening(record, head)];
+    sections.extend(review(record));
+    sections.extend([
         conflicts(record, &rows),
         hunks(&rows),
         upstream(record, incoming),
@@ -91,7 +92,7 @@ pub(crate) fn render_pull(facts: &ForkPullFacts<'_>) -> NewPull {
             head: run_facts(record),
             ..Section::default()
         },
-    ];
+    ]);
     sections.extend(agent_notes(record, &rows));
     sections.extend(fork_changes(record));
     sections.extend(answer(record));
@@ -149,24 +150,16 @@ fn fix_text(fix: &FixRecord, branch: &str, by: &str) -> String {
     )
 }
 
-fn review(record: &ForkRunRecord) -> Section {
+fn review(record: &ForkRunRecord) -> Vec<Section> {
     let points = review_points(record);
-    let head = match points.is_empty() {
-        false => "",
-        true => {
-            "Nothing: the result has the changes of both sides, but for what the fork's rules leave out, and the agent \
-             decided nothing.\n"
-        }
-    };
-    let section = Section {
-        title: "Needs a look",
-        head: head.to_owned(),
-        items: points.iter().map(render_point).collect(),
-        noun: "points",
-        importance: Importance::Review,
-        ..Section::default()
-    };
-    section.at_most(ROWS)
+    let lines = points.iter().map(|point| PointLine::new(point, render_point(point)));
+    let mut sections = point_sections(lines.collect());
+    if points.is_empty() {
+        let nothing = "Nothing: the result has the changes of both sides, but for what the fork's rules leave out, and the \
+                       agent decided nothing.\n";
+        sections[0].head = nothing.to_owned();
+    }
+    sections
 }
 
 pub(super) fn render_point(point: &ReviewPoint) -> String {
@@ -399,7 +392,7 @@ pub(super) mod tests {
         }
     }
 
-    fn pull(record: &ForkRunRecord, subjects: &[&str]) -> NewPull {
+    pub(in crate::rules) fn pull(record: &ForkRunRecord, subjects: &[&str]) -> NewPull {
         let commit = |subject: &&str| NewCommit {
             sha: Sha::parse(&"d".repeat(40)).expect("legal"),
             subject: (*subject).to_owned(),
@@ -415,7 +408,7 @@ pub(super) mod tests {
         })
     }
 
-    fn conflict(path: &str, hunk: &str) -> ConflictAccount {
+    pub(in crate::rules) fn conflict(path: &str, hunk: &str) -> ConflictAccount {
         ConflictAccount {
             path: TreePath::new(path),
             kind: ConflictKind::Content,
@@ -578,7 +571,9 @@ pub(super) mod tests {
         let subjects: Vec<&str> = subjects.iter().map(String::as_str).collect();
         let NewPull { title, body, .. } = pull(&record, &subjects);
         assert!(body.len() <= BODY_MAX_BYTES && title.len() < 255, "{}", body.len());
-        assert!(body.contains("### Needs a look\n\n- `0/"), "{body}");
+        let head =
+            "### Needs a look\n\n6000 points: 3000 to read one by one, and 3000 folded below";
+        assert!(body.contains(head) && body.contains("\n- `0/"), "{body}");
         assert!(body.contains("more points.") && body.contains("more conflicts"), "{body}");
     }
 }

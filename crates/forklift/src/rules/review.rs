@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::evidence::{Evidence, SensitiveChange};
-use merge::account::judge_account;
+use merge::account::{LookKind, judge_account};
 use merge::contract::{Contract, ContractStatus};
 use merge::test_names::TestAccount;
 use serde::Serialize;
@@ -23,9 +23,25 @@ pub(crate) struct ReviewPoint {
     pub(crate) path: Option<String>,
     /// A short sentence without the path.
     pub(crate) what: String,
+    #[serde(skip)]
+    pub(crate) kind: PointKind,
 }
 
-/// The points of a run's result; none if there is no result.
+/// Kinds of points, gravest first. Only the first is always read one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PointKind {
+    /// Something is lost, dropped, of the agent's own making or acts by itself; or it has to be decided by a person.
+    #[default]
+    Grave,
+    /// A change in another form in or beside a conflict, or of empty lines.
+    InConflict,
+    /// A conflict that the agent decided, of which there is nothing else to say.
+    Decided,
+    /// Line ends, blanks or empty lines.
+    Blank,
+}
+
+/// The points of a run's result, gravest first; none if there is no result.
 pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     let mut points = Points::default();
     if record.evidence.is_none() {
@@ -74,12 +90,16 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
     if let Some(what) = record.upstream_actions.as_ref().and_then(UpstreamActions::point) {
         points.add(None, what);
     }
+    // Both act as soon as the result is merged.
+    for what in &record.message_points {
+        points.add(None, what.clone());
+    }
     for look in judgement.looks {
-        points.add(Some(look.path.to_string()), look.what);
+        points.add_of(kind_of(look.kind), Some(look.path.to_string()), look.what);
     }
     for row in conflict_rows(record) {
-        if let Some(what) = decision_of(&row) {
-            points.add(Some(row.path), what);
+        if let Some((kind, what)) = decision_of(&row) {
+            points.add_of(kind, Some(row.path), what);
         }
     }
     // Without an account of both sides, files are known only as being as neither side has them.
@@ -90,15 +110,21 @@ pub(crate) fn review_points(record: &ForkRunRecord) -> Vec<ReviewPoint> {
             points.add_unless_known(path, "as neither side has it");
         }
     }
-    for what in &record.message_points {
-        points.add(None, what.clone());
-    }
     for who in record.evidence.iter().flat_map(|evidence| &evidence.foreign_identities) {
         if !is_in_verdict(record, who) {
             points.add(None, format!("commit not by the box's own identity: {who}"));
         }
     }
+    points.found.sort_by_key(|point| point.kind);
     points.found
+}
+
+fn kind_of(look: LookKind) -> PointKind {
+    match look {
+        LookKind::Dropped | LookKind::OfNeither | LookKind::Adapted => PointKind::Grave,
+        LookKind::InConflict => PointKind::InConflict,
+        LookKind::Blank => PointKind::Blank,
+    }
 }
 
 /// Files of upstream's that a point names.
@@ -126,17 +152,20 @@ fn is_in_verdict(record: &ForkRunRecord, text: &str) -> bool {
 }
 
 /// A decision of the agent's is a look; one of the fork's rules or its past is not.
-fn decision_of(row: &ConflictRow) -> Option<String> {
-    let what = match &row.decider {
-        Decider::Agent => "conflict decided by the agent",
-        Decider::AgentOver(_) => "conflict resolved without a model, then decided by the agent",
-        Decider::Unknown => "conflict decided, not known by whom",
+fn decision_of(row: &ConflictRow) -> Option<(PointKind, String)> {
+    let (kind, what) = match &row.decider {
+        Decider::Agent => (PointKind::Decided, "conflict decided by the agent"),
+        Decider::AgentOver(_) => {
+            (PointKind::Grave, "conflict resolved without a model, then decided by the agent")
+        }
+        Decider::Unknown => (PointKind::Grave, "conflict decided, not known by whom"),
         Decider::Resolver(_) | Decider::Rebase => return None,
     };
-    Some(match row.result {
+    let what = match row.result {
         Some(result) => format!("{what} ({result})"),
         None => what.to_owned(),
-    })
+    };
+    Some((kind, what))
 }
 
 fn add_contract(points: &mut Points, contract: &Contract, state: ContractStatus) {
@@ -172,8 +201,14 @@ struct Points {
 
 impl Points {
     fn add(&mut self, path: Option<String>, what: String) {
+        self.add_of(PointKind::Grave, path, what);
+    }
+
+    /// Adds a sentence. A path of which several are said is of the gravest kind.
+    fn add_of(&mut self, kind: PointKind, path: Option<String>, what: String) {
         let known = path.as_ref().and_then(|path| self.by_path.get(path));
         if let Some(point) = known.and_then(|at| self.found.get_mut(*at)) {
+            point.kind = point.kind.min(kind);
             if !point.what.contains(&what) {
                 point.what = format!("{}; {what}", point.what);
             }
@@ -182,7 +217,7 @@ impl Points {
         if let Some(path) = &path {
             self.by_path.insert(path.clone(), self.found.len());
         }
-        self.found.push(ReviewPoint { path, what });
+        self.found.push(ReviewPoint { path, what, kind });
     }
 
     fn add_unless_known(&mut self, path: &str, what: &str) {

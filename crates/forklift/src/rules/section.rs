@@ -28,6 +28,8 @@ pub(super) enum Importance {
     ForkChanges,
     Incoming,
     Conflicts,
+    /// Points that are folded.
+    Folded,
     #[default]
     Review,
 }

@@ -110,6 +110,7 @@ fn links(row: &SummaryRow) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use super::super::review::PointKind;
     use super::*;
 
     fn row(fork: &str, outcome: ForkliftExit) -> SummaryRow {
@@ -130,7 +131,11 @@ mod tests {
     }
 
     fn point(path: &str) -> ReviewPoint {
-        ReviewPoint { path: Some(path.to_owned()), what: "was dropped".to_owned() }
+        ReviewPoint {
+            path: Some(path.to_owned()),
+            what: "was dropped".to_owned(),
+            kind: PointKind::Grave,
+        }
     }
 
     #[test]

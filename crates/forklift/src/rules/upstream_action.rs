@@ -12,7 +12,7 @@ use super::words::counted;
 
 /// Extended regular expressions that match every message by which something can be closed or reopened.
 pub(crate) const ACTION_PATTERNS: [&str; 2] =
-    ["clos|fix|resolv|implement|reopen", "[#!][0-9]|gh-[0-9]|https?://"];
+    ["clos|fix|resolv|implement|reopen", "[#!][0-9]|g[hl]-[0-9]|(issue|work_item):|https?://"];
 
 /// Commits that are kept by name, and that are shown.
 const KEPT: usize = 100;
@@ -99,6 +99,11 @@ pub(crate) fn fork_address(url: &str) -> Option<ForgeAddress> {
 fn is_of_fork(reference: &str, fork: Option<&ForgeAddress>) -> bool {
     let (name, is_bare) = match reference.split_once("://") {
         Some((_, address)) => (name_in(address), false),
+        // `[issue:5]` and `[issue:group/project/5]`.
+        None if let Some((_, target)) = bracketed(reference) => match target.rsplit_once('/') {
+            Some((name, _)) => (Some(name.to_owned()), false),
+            None => (None, true),
+        },
         // `GH-5` has no mark.
         None if !reference.contains(['#', '!']) => (None, true),
         None => {
@@ -115,6 +120,11 @@ fn is_of_fork(reference: &str, fork: Option<&ForgeAddress>) -> bool {
         name == fork.repo.to_lowercase() || name == full || name.ends_with(&format!("/{full}"))
     };
     is_bare || name.is_some_and(is_forks)
+}
+
+/// The kind and the target of a reference that stood in brackets.
+fn bracketed(reference: &str) -> Option<(&str, &str)> {
+    reference.split_once(':').filter(|_| !reference.contains(['#', '!']))
 }
 
 /// Path of the repository in an address of an issue.
@@ -157,6 +167,13 @@ mod tests {
         check("Implements OURS/Fork#5", "OURS/Fork#5");
         check("fixed fork#5", "fork#5");
         check("Reopens #5 and !6", "#5, !6");
+        check("Closes GL-5", "GL-5");
+        check("Closes [issue:5] and [work_item:ours/fork/6]", "issue:5, work_item:ours/fork/6");
+        check("Closes [issue:group/ours/fork/5]", "issue:group/ours/fork/5");
+        let upper = "HTTPS://GIT.EXAMPLE/Ours/Fork/Issues/5";
+        check(&format!("Fixes <{upper}>"), upper);
+        let comment = "https://git.example/ours/fork/issues/5#note_1";
+        check(&format!("Fixes {comment}"), comment);
         check("fixes (x)#5", "x)#5");
         check("closes #1, #2, #3, #4", "#1, #2, #3 and 1 more");
     }
@@ -165,6 +182,7 @@ mod tests {
     fn mentions_and_issues_of_others_are_left_alone() {
         check("fix a crash (#13)", "");
         check("Fixes upstream/fork2#5, other/fork#6", "");
+        check("Closes [issue:upstream/project/5]", "");
         check("Fixes https://git.example/upstream/project/issues/5", "");
         check("Fixes https://git.example/issues/5", "");
         check("Fixes: 1234567 (\"x\")", "");

@@ -1,10 +1,10 @@
 //! Whether a verdict can be talked round: dishonest merges made from merges that people made, and those merges themselves.
 //!
-//! `verdict [--clones DIR --list FILE] [--only NAME] [--apart NAMES] [--honest N] [--dishonest N] [--seed N] [--jobs N]`: the
-//! list has one merge of a public fork on each line, the folder its clones. `--honest` is the most merges of a fork,
+//! `verdict [--clones DIR --list FILE] [--only NAME] [--apart NAMES] [--honest N] [--dishonest N] [--seed N] [--jobs N]
+//! [--explain]`: the list has one merge of a public fork on each line, the folder its clones. `--honest` is the most merges of a fork,
 //! `--dishonest` the number of merges in all that variants are made of. Forks named by `--apart` have figures of their own:
-//! nothing was tuned on them. `--jobs` is the number of forks that are judged at the same time. Without clones, forks are
-//! generated. Ends with 1 if a promise is broken.
+//! nothing was tuned on them. `--jobs` is the number of forks that are judged at the same time. `--explain` prints what is
+//! dropped in refused merges. Without clones, forks are generated. Ends with 1 if a promise is broken.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on should say where it stopped")]
@@ -48,6 +48,7 @@ struct VerdictArgs {
     dishonest: usize,
     seed: u64,
     jobs: usize,
+    explain: bool,
 }
 
 /// A fork to judge: one of the list, or the number of a generated one.
@@ -95,6 +96,7 @@ fn parse_args() -> VerdictArgs {
         dishonest: number("--dishonest", 100),
         seed: number("--seed", 14) as u64,
         jobs: number("--jobs", 1).max(1),
+        explain: args.iter().any(|arg| arg == "--explain"),
     }
 }
 
@@ -148,7 +150,7 @@ fn judge_forks(
                     }
                     Source::Generated(number) => generated_fork(*number, args.seed).await,
                 };
-                judge_fork(fork, args.seed, share).await
+                judge_fork(fork, args, share).await
             });
             done.lock().unwrap().push((at, figures));
         }
@@ -173,7 +175,8 @@ async fn generated_fork(number: usize, seed: u64) -> Fork {
 }
 
 /// Judges the merges of a fork, and variants of some of those that are not refused.
-async fn judge_fork(fork: Fork, seed: u64, sources: usize) -> (ForkFigures, Tally) {
+async fn judge_fork(fork: Fork, args: &VerdictArgs, sources: usize) -> (ForkFigures, Tally) {
+    let seed = args.seed;
     let started = Instant::now();
     let mut own =
         ForkFigures { name: fork.name.clone(), judged: 0, refused: Vec::new(), looks: Vec::new() };
@@ -190,6 +193,11 @@ async fn judge_fork(fork: Fork, seed: u64, sources: usize) -> (ForkFigures, Tall
                 } else {
                     let (name, tip) = (&fork.name, &ends.tip);
                     println!("refused: {name} {tip}: {}", ruling.refusals.join(" | "));
+                    ruling
+                        .dropped
+                        .iter()
+                        .filter(|_| args.explain)
+                        .for_each(|it| println!("    {it}"));
                     own.refused.push((ends.tip.short().to_owned(), ruling.refusals));
                 }
             }

@@ -2,7 +2,7 @@
 
 use host::git::{CommitDraft, GitError, GitIdentity, SealedRepo};
 use jiff::Timestamp;
-use merge::account::{DropRules, judge_account, observe_account};
+use merge::account::{DropRules, SideChange, judge_account, observe_account};
 use merge::contract::{
     CommitAccount, Contract, ContractBounds, ContractEnds, ContractStatus, ForkCommit,
     judge_contract, observe_contract,
@@ -20,6 +20,8 @@ pub(crate) struct Ruling {
     pub(crate) shown: Vec<Shown>,
     /// Number of paths that git could not merge.
     pub(crate) conflicts: usize,
+    /// Dropped changes of both sides, with their figures.
+    pub(crate) dropped: Vec<String>,
     /// The fork's commits, which are the same for every result of a merge.
     pub(crate) commits: Vec<ForkCommit>,
 }
@@ -61,6 +63,15 @@ pub(crate) async fn rule(
     }
     facts.refine(&account, &rules);
     add_contract(&mut ruling, &judge_contract(&facts));
+    for (side, changes) in [("fork", &account.fork), ("upstream", &account.upstream)] {
+        let dropped = changes.changes.iter().filter(|change| change.dropped > 0);
+        ruling.dropped.extend(dropped.map(|change| {
+            let SideChange { path, dropped, dropped_clean, detail, .. } = change;
+            format!(
+                "{side} {path}: {dropped} dropped, {dropped_clean} that git could merge: {detail}"
+            )
+        }));
+    }
     let judged = judge_account(&account);
     ruling.refusals.extend(judged.upstream_dropped);
     ruling.refusals.extend(judged.fork_dropped);
@@ -79,10 +90,9 @@ fn add_contract(ruling: &mut Ruling, contract: &Contract) {
             ContractStatus::Lost if contract.lost => {
                 ruling.refusals.push(format!("{words} ({})", row.path));
             }
-            ContractStatus::Lost | ContractStatus::Changed => {
-                ruling.shown.push(Shown { path: row.path.clone(), words });
-            }
-            ContractStatus::Kept | ContractStatus::Superseded => {}
+            ContractStatus::Lost => ruling.shown.push(Shown { path: row.path.clone(), words }),
+            // Further down in a pull request.
+            ContractStatus::Changed | ContractStatus::Kept | ContractStatus::Superseded => {}
         }
     }
     let is_lost = |commit: &&CommitAccount| contract.lost && commit.state == ContractStatus::Lost;

@@ -12,15 +12,12 @@ use crate::contract::plural;
 use crate::entry::is_file;
 use crate::path::TreePath;
 
-/// Lines from which on a file can be gutted.
-const FEWEST_LINES: usize = 10;
-
 pub(super) fn departure(
     path: &PathVersions,
     compared: &TextAccount,
     contents: &BTreeMap<Sha, Vec<u8>>,
 ) -> Option<Departure> {
-    let gutted = is_gutted(compared);
+    let gutted = compared.gutted;
     let say = |kind, detail: String| {
         let rank = rank_of(compared);
         Some(Departure { path: TreePath::new(path.path.as_slice()), kind, detail, gutted, rank })
@@ -81,12 +78,19 @@ pub(super) fn beyond_conflict(path: &PathVersions, compared: &TextAccount) -> Op
     } else {
         (DepartureKind::Content, conflict_lines(compared))
     };
+    let is_inside = lines_beyond(compared).is_empty() && !compared.made_of_new_tokens;
+    let rank = match rank_of(compared) {
+        DepartureRank::Usual if kind == DepartureKind::Content && is_inside => {
+            DepartureRank::InConflict
+        }
+        rank => rank,
+    };
     (!detail.is_empty()).then(|| Departure {
         path: TreePath::new(path.path.as_slice()),
         kind,
         detail,
-        gutted: is_gutted(compared),
-        rank: rank_of(compared),
+        gutted: compared.gutted,
+        rank,
     })
 }
 
@@ -96,11 +100,6 @@ fn rank_of(compared: &TextAccount) -> DepartureRank {
         () if compared.only_blanks => DepartureRank::Blank,
         () => DepartureRank::Usual,
     }
-}
-
-fn is_gutted(compared: &TextAccount) -> bool {
-    let TextAccount { lines_removed, lines_common, .. } = *compared;
-    lines_removed >= FEWEST_LINES && lines_removed * 10 >= lines_common * 9
 }
 
 /// Lines of the result that no side explains.

@@ -39,6 +39,24 @@ pub struct Look {
     pub path: TreePath,
     /// Short sentence without the path.
     pub what: String,
+    /// The gravest of what is said.
+    pub kind: LookKind,
+}
+
+/// Kinds of points, gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LookKind {
+    /// A side's change is dropped.
+    Dropped,
+    /// The result has what neither side has, and no conflict explains it.
+    OfNeither,
+    /// A side's change is there in part or in another form, although git could merge it.
+    Adapted,
+    /// In or beside a conflict: a change in another form, or lines that neither side has as they are, made of their words and signs. Or
+    /// a change of empty lines alone.
+    InConflict,
+    /// Line ends, blanks or empty lines differ.
+    Blank,
 }
 
 /// Most changes that count as few, for a side that changed so many paths.
@@ -215,13 +233,30 @@ fn names<'a>(paths: impl Iterator<Item = &'a TreePath>) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Weight, least first, and sentences of each path.
-type Found<'a> = BTreeMap<&'a TreePath, (usize, Vec<String>)>;
+/// Kind and weight, least first, and sentences of each path.
+type Found<'a> = BTreeMap<&'a TreePath, ((LookKind, usize), Vec<String>)>;
 
-fn say<'a>(found: &mut Found<'a>, path: &'a TreePath, weight: usize, what: String) {
+fn say<'a>(found: &mut Found<'a>, path: &'a TreePath, weight: (LookKind, usize), what: String) {
     let entry = found.entry(path).or_insert((weight, Vec::new()));
     entry.0 = entry.0.min(weight);
     entry.1.push(what);
+}
+
+fn weight_of(departure: &Departure) -> (LookKind, usize) {
+    match (departure.rank, departure.kind) {
+        (DepartureRank::Blank, DepartureKind::Content) => (LookKind::Blank, 0),
+        (DepartureRank::InConflict, DepartureKind::Content) => (LookKind::InConflict, 0),
+        (DepartureRank::Suspicious, _) => (LookKind::OfNeither, 0),
+        (_, DepartureKind::Removed | DepartureKind::Renamed) => (LookKind::OfNeither, 0),
+        (_, DepartureKind::Mode) => (LookKind::OfNeither, 1),
+        (_, DepartureKind::Content) => (LookKind::OfNeither, 2),
+        (_, DepartureKind::Added) => (LookKind::OfNeither, 3),
+    }
+}
+
+fn adapted_kind(change: &SideChange) -> LookKind {
+    let is_expected = change.adapted_in_conflict >= change.adapted;
+    if is_expected { LookKind::InConflict } else { LookKind::Adapted }
 }
 
 fn departure_words(departure: &Departure, in_conflict: bool) -> String {
@@ -239,15 +274,17 @@ fn looks(account: &MergeAccount) -> Vec<Look> {
         [(MergeSide::Upstream, &account.upstream), (MergeSide::Fork, &account.fork)]
     {
         for change in &changes.changes {
-            let (weight, word) = match change.status {
-                SideStatus::Dropped => (0, "is dropped"),
-                SideStatus::Adapted => (4, "is there in part or in another form"),
+            let (kind, word) = match change.status {
+                SideStatus::Dropped => (LookKind::Dropped, "is dropped"),
+                SideStatus::Adapted => {
+                    (adapted_kind(change), "is there in part or in another form")
+                }
                 SideStatus::Taken | SideStatus::DroppedByRule => continue,
             };
             say(
                 &mut found,
                 &change.path,
-                weight,
+                (kind, 0),
                 format!("{}'s change {word}: {}", side.as_str(), change.detail),
             );
         }
@@ -255,31 +292,25 @@ fn looks(account: &MergeAccount) -> Vec<Look> {
     let in_conflict: BTreeSet<&TreePath> =
         account.conflicts.iter().map(|conflict| &conflict.path).collect();
     for departure in &account.departures {
-        let weight = match (departure.rank, departure.kind) {
-            (DepartureRank::Blank, DepartureKind::Content) => 6,
-            (DepartureRank::Suspicious, _) => 1,
-            (_, DepartureKind::Removed | DepartureKind::Renamed) => 1,
-            (_, DepartureKind::Mode) => 2,
-            (_, DepartureKind::Content) => 3,
-            (_, DepartureKind::Added) => 5,
-        };
         let is_said = found.contains_key(&departure.path)
             && (departure.detail.is_empty() || departure.kind == DepartureKind::Removed);
         if !is_said {
             say(
                 &mut found,
                 &departure.path,
-                weight,
+                weight_of(departure),
                 departure_words(departure, in_conflict.contains(&departure.path)),
             );
         }
     }
-    let mut looks: Vec<(usize, Look)> = found
-        .into_iter()
-        .map(|(path, (weight, what))| (weight, Look { path: path.clone(), what: what.join("; ") }))
-        .collect();
-    looks.sort_by_key(|(weight, _)| *weight);
-    looks.into_iter().map(|(_, look)| look).collect()
+    let mut looks: Vec<_> = found.into_iter().collect();
+    looks.sort_by_key(|(_, (weight, _))| *weight);
+    let look = |(path, ((kind, _), what)): (&TreePath, ((LookKind, usize), Vec<String>))| Look {
+        path: path.clone(),
+        what: what.join("; "),
+        kind,
+    };
+    looks.into_iter().map(look).collect()
 }
 
 #[cfg(test)]
@@ -292,6 +323,7 @@ mod tests {
             status: SideStatus::Dropped,
             hunks,
             adapted: 0,
+            adapted_in_conflict: 0,
             dropped: hunks,
             dropped_clean: hunks,
             lines,

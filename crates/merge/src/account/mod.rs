@@ -16,7 +16,7 @@ use crate::clean::ConflictKind;
 use crate::path::TreePath;
 
 pub(crate) use judge::{LINES_PER_CHANGE, few_changes};
-pub use judge::{Look, MergeJudgement, judge_account};
+pub use judge::{Look, LookKind, MergeJudgement, judge_account};
 pub use observe::{DropRules, observe_account};
 
 /// Account of the changes that each side made since the merge base.
@@ -75,6 +75,9 @@ pub struct SideChange {
     /// Hunks of the side in this path; a file without lines is one hunk.
     pub hunks: usize,
     pub adapted: usize,
+    /// Adapted hunks in or beside a conflict, or of empty lines alone. A record of an earlier version has none.
+    #[serde(default)]
+    pub adapted_in_conflict: usize,
     pub dropped: usize,
     /// Dropped hunks that git could have applied, because the other side did not touch the same lines.
     pub dropped_clean: usize,
@@ -165,6 +168,8 @@ pub enum DepartureRank {
     Suspicious,
     #[default]
     Usual,
+    /// Lines in the place of a conflict alone, made of words and signs that the sides have there.
+    InConflict,
     /// Line ends, blanks or empty lines alone.
     Blank,
 }

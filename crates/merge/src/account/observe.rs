@@ -429,6 +429,7 @@ fn compare_whole(path: &PathVersions, contents: &BTreeMap<Sha, Vec<u8>>) -> Text
         counts.dropped = usize::from(is_dropped);
         counts.dropped_clean = usize::from(is_dropped && path.conflict.is_none());
         counts.adapted = usize::from(!is_dropped);
+        counts.adapted_in_conflict = usize::from(!is_dropped && path.conflict.is_some());
         counts.lines_missing = lines(text).len();
         counts
     };
@@ -484,6 +485,7 @@ fn side_change(
         status,
         hunks: (counts.hunks + usize::from(mode_dropped)).max(1),
         adapted: counts.adapted,
+        adapted_in_conflict: counts.adapted_in_conflict,
         dropped: counts.dropped + usize::from(mode_dropped),
         dropped_clean: counts.dropped_clean + usize::from(mode_dropped),
         lines: counts.lines_missing,

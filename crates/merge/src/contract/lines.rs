@@ -63,6 +63,8 @@ pub struct LineFacts {
     pub adapted: BTreeSet<LineId>,
     /// Added lines that are lost.
     pub missing: BTreeSet<LineId>,
+    /// The fork's version differs from the ancestor in empty lines alone.
+    pub only_empty: bool,
 }
 
 pub fn count_lines(versions: Versions<'_>) -> LineFacts {
@@ -85,6 +87,11 @@ pub fn count_lines(versions: Versions<'_>) -> LineFacts {
     }
     sort_out_gone(&mut facts, &gone, &counts);
     facts.moved = find_moved(fork, result, &facts.kept);
+    let [one, other] = [ancestor, fork].map(|text| {
+        let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
+        lines.filter(|line| !line.is_empty())
+    });
+    facts.only_empty = !some_tell && one.eq(other);
     facts
 }
 

@@ -189,6 +189,6 @@ pub enum LineEvidence {
     TooLarge,
     Counted(LineFacts),
     /// Lines that the fork changed in a file that the result lacks, or lines of a file that the fork deleted and the result
-    /// has.
+    /// has; 0 if the fork changed empty lines alone.
     Whole(usize),
 }

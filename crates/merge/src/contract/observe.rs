@@ -273,7 +273,8 @@ fn line_evidence(path: &PathFacts, contents: &BTreeMap<Sha, Vec<u8>>) -> LineEvi
     let [ancestor, fork, upstream, result] = texts;
     if path.fork.is_none() || path.result.is_none() {
         let versions = Versions { ancestor, fork, upstream: ancestor, result };
-        return LineEvidence::Whole(count_lines(versions).own);
+        let facts = count_lines(versions);
+        return LineEvidence::Whole(if facts.only_empty { 0 } else { facts.own.max(1) });
     }
     LineEvidence::Counted(count_lines(Versions { ancestor, fork, upstream, result }))
 }

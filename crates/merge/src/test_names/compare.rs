@@ -42,7 +42,7 @@ pub fn missing_tests(
             theirs: test_at(theirs, path, name),
         };
         let here = test_at(result, path, name);
-        let Some(now) = here.or_else(|| take_moved(&mut moved, name)) else {
+        let Some(now) = here.or_else(|| take_moved(&mut moved, (path, name), &versions)) else {
             let Some(side) = versions.wanted_by() else { continue };
             let sides = [versions.ours.map(|_| ours), versions.theirs.map(|_| theirs)];
             let known: Vec<&TestsByPath> = sides.into_iter().flatten().chain([base]).collect();
@@ -85,28 +85,41 @@ fn finding(path: &TreePath, name: &TestName, note: String) -> TestFinding {
     TestFinding { path: path.clone(), name: name.to_string(), note }
 }
 
+/// A test of the result and its path.
+type Placed<'a> = (&'a TreePath, &'a Test);
+
 /// Tests of the result at paths where neither side has them: they may have come from elsewhere.
 fn moved_tests<'a>(
     ours: &TestsByPath,
     theirs: &TestsByPath,
     result: &'a TestsByPath,
-) -> BTreeMap<&'a TestName, Vec<&'a Test>> {
-    let mut moved: BTreeMap<&TestName, Vec<&Test>> = BTreeMap::new();
+) -> BTreeMap<&'a TestName, Vec<Placed<'a>>> {
+    let mut moved: BTreeMap<&TestName, Vec<Placed<'_>>> = BTreeMap::new();
     for (path, name) in names(result) {
         let known = [ours, theirs].iter().any(|side| test_at(side, path, name).is_some());
         if let Some(test) = test_at(result, path, name).filter(|_| !known) {
-            moved.entry(name).or_default().push(test);
+            moved.entry(name).or_default().push((path, test));
         }
     }
     moved
 }
 
-/// Each moved test stands for one that is gone.
+/// Each moved test stands for one that is gone. Its name alone says nothing: many tests are called `works`.
 fn take_moved<'a>(
-    moved: &mut BTreeMap<&TestName, Vec<&'a Test>>,
-    name: &TestName,
+    moved: &mut BTreeMap<&TestName, Vec<Placed<'a>>>,
+    (path, name): (&TreePath, &TestName),
+    versions: &Versions<'_>,
 ) -> Option<&'a Test> {
-    moved.get_mut(name)?.pop()
+    let candidates = moved.get_mut(name)?;
+    let is_same = |(place, test): &Placed<'_>| {
+        file_name(place) == file_name(path) || versions.is_recognised(test)
+    };
+    let at = candidates.iter().position(is_same)?;
+    Some(candidates.swap_remove(at).1)
+}
+
+fn file_name(path: &TreePath) -> &[u8] {
+    path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
 impl Versions<'_> {
@@ -118,6 +131,19 @@ impl Versions<'_> {
             (None, None, Some(_)) => Some("of upstream"),
             (Some(_), _, _) | (None, None, None) => None,
         }
+    }
+
+    /// Returns whether a test in another file is this one: it has half of the assertions of a side, or the same body if there
+    /// are none.
+    fn is_recognised(&self, now: &Test) -> bool {
+        let mut sides = [self.ours, self.theirs].into_iter().flatten();
+        sides.any(|old| match old.assertions.len() {
+            0 => now.body == old.body,
+            count => {
+                let has = |text: &&String| now.assertions.contains_key(*text);
+                2 * old.assertions.keys().filter(has).count() >= count
+            }
+        })
     }
 
     /// Name of a test of the result that stands for this one: in the same file, with the same assertions, of about the same
@@ -399,5 +425,45 @@ mod tests {
             &at(None, Some(A)),
         );
         assert_eq!(lost.missing.len(), 1, "{lost:?}");
+    }
+
+    #[test]
+    fn a_test_of_the_same_name_in_another_file_is_another_one() {
+        let at = |one: Option<&str>, other: Option<&str>| {
+            let mut both = tree("auth/login.rs", one);
+            both.extend(tree("other/words.rs", other));
+            both
+        };
+        let account = |old: &str, new: &str| {
+            let (base, ours) = (at(None, None), at(Some(old), None));
+            missing_tests(&base, &ours, &base, &at(None, Some(new)))
+        };
+        let old = "#[test] fn works() { assert!(login()); assert!(logout()); } ";
+        for new in ["#[test] fn works() { } ", "#[test] fn works() { assert!(word()); } "] {
+            assert_eq!(account(old, new).missing.len(), 1, "{new}");
+        }
+        let without = "#[test] fn works() { login(); logout(); } ";
+        assert_eq!(account(without, "#[test] fn works() { word(); } ").missing.len(), 1);
+        for old in [old, without] {
+            assert_eq!(account(old, old), TestAccount::default(), "{old}");
+        }
+        // One that asserts less is named.
+        let less = account(old, "#[test] fn works() { assert!(login()); } ");
+        assert_eq!((less.missing.len(), less.weakened.len()), (0, 1), "{less:?}");
+    }
+
+    #[test]
+    fn a_file_of_tests_that_moved_is_known_by_its_name() {
+        let at = |path: &str, text: &str| tree(path, Some(text));
+        let pair = |old: TestsByPath, new: TestsByPath| -> TestsByPath {
+            old.into_iter().chain(new).collect()
+        };
+        let old = "#[test] fn works() { assert!(login()); } ";
+        let new = "#[test] fn works() { assert!(sign_in(&mut user)); } ";
+        let none = || pair(at("a/login.rs", ""), at("b/login.rs", ""));
+        let ours = pair(at("a/login.rs", old), at("b/login.rs", ""));
+        let result = pair(at("a/login.rs", ""), at("b/login.rs", new));
+        let account = missing_tests(&none(), &ours, &none(), &result);
+        assert_eq!((account.missing.len(), account.weakened.len()), (0, 1), "{account:?}");
     }
 }

@@ -84,7 +84,8 @@ async fn taking_theirs_in_a_conflict_is_a_loss() {
     world.write(UPSTREAM, "conf", TEXT.replace("beta = 2", "beta = 200"));
     let tip = world.merged_by_hand(&[("conf", Some(&TEXT.replace("beta = 2", "beta = 200")))]);
     let contract = world.contract(&tip, &[]).await;
-    assert_eq!(path_state(&contract, "conf"), (ContractStatus::Lost, "0 of 1 line".to_owned()));
+    let words = "0 of 1 line; upstream's version is in its place";
+    assert_eq!(path_state(&contract, "conf"), (ContractStatus::Lost, words.to_owned()));
     assert_eq!(commit_states(&contract), [ContractStatus::Lost]);
     let tip = world.merged_by_hand(&[("conf", Some(&TEXT.replace("beta = 2", "beta = 20")))]);
     assert!(!world.contract(&tip, &[]).await.lost);

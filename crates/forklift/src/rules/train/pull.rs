@@ -8,8 +8,9 @@ use model::inert::{inert_cell, inert_code, inert_line, inert_prose};
 use super::{CommitLabel, PlannedStep, PullLayout, StepKind, TrainStep, published_branch};
 use crate::flow::record::ForkRunRecord;
 use crate::rules::conflict_row::conflict_rows;
+use crate::rules::point_group::{PointLine, point_sections};
 use crate::rules::pull_text::{MARK, cut, render_point, render_row};
-use crate::rules::review::review_points;
+use crate::rules::review::{PointKind, ReviewPoint, review_points};
 use crate::rules::section::{Importance, Section, render_sections};
 use crate::rules::words::counted;
 
@@ -176,21 +177,18 @@ fn row(
 }
 
 /// Points of all steps, each with the number of its step.
-fn review(runs: &[NumberedRun<'_>]) -> Option<Section> {
+fn review(runs: &[NumberedRun<'_>]) -> Vec<Section> {
     let points = runs.iter().flat_map(|(number, record)| {
-        let render = move |point| format!("- step {number}: {}", &render_point(&point)[2..]);
+        let render = move |point: ReviewPoint| {
+            let line = format!("- step {number}: {}", &render_point(&point)[2..]);
+            PointLine::new(&point, line)
+        };
         review_points(record).into_iter().map(render)
     });
     let named = runs.iter().filter_map(|(number, record)| breaking(*number, record));
-    let items: Vec<String> = named.chain(points).collect();
-    let section = Section {
-        title: "Needs a look",
-        items,
-        noun: "points",
-        importance: Importance::Review,
-        ..Section::default()
-    };
-    (!section.items.is_empty()).then(|| section.at_most(ROWS))
+    let named = named.map(|line| PointLine { kind: PointKind::Grave, folder: None, line });
+    let lines: Vec<PointLine> = named.chain(points).collect();
+    if lines.is_empty() { Vec::new() } else { point_sections(lines) }
 }
 
 /// The commit that breaks the check, if the step is one.

@@ -55,7 +55,13 @@ fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAcc
         .filter(|(_, path)| is_lost(path.state))
         .map(|(it, _)| it)
         .collect();
-    let lost_commits = commits.iter().filter(|commit| is_lost(commit.state)).count();
+    // A file may have many commits, and its loss is one.
+    let lost_paths: BTreeSet<&TreePath> = lost.iter().map(|path| &path.path).collect();
+    let is_of_path =
+        |commit: &ForkCommit| commit.paths.iter().any(|path| lost_paths.contains(path));
+    let pairs = || facts.commits.iter().zip(commits).filter(|(_, it)| is_lost(it.state));
+    let lost_commits = pairs().count();
+    let lost_alone = pairs().filter(|(commit, _)| !is_of_path(commit)).count();
     if facts.is_upstreams_tree && !lost.is_empty() {
         return true;
     }
@@ -65,7 +71,8 @@ fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAcc
     };
     lost.len() > few.min(paths.len() / FEW_AMONG)
         || lines > few * LINES_PER_CHANGE
-        || lost_commits > few.min(commits.len() / FEW_AMONG)
+        || lost_commits > commits.len() / FEW_AMONG
+        || lost_alone > few
 }
 
 /// Lines of a loss that may be one of a few; `None` if the file is hidden, has become something else or is protected. A
@@ -138,7 +145,19 @@ fn judge_path(path: &PathFacts, adopted: bool) -> (ContractStatus, String) {
         Some(name) => {
             (state.max(ContractStatus::Changed), join(&detail, &format!("renamed to {name}")))
         }
+        None if state == ContractStatus::Lost => (state, join(&detail, replacement(path))),
         None => (state, detail),
+    }
+}
+
+/// Words about what is in the place of lost lines; empty if neither side's version is, or if it was said.
+fn replacement(path: &PathFacts) -> &'static str {
+    let LineEvidence::Counted(lines) = &path.lines else { return "" };
+    match () {
+        () if lines.own == 0 || path.result.is_none() => "",
+        () if path.result == path.upstream => "upstream's version is in its place",
+        () if path.result == path.ancestor => "the fork's version is undone",
+        () => "",
     }
 }
 
@@ -205,6 +224,9 @@ fn judge_presence(path: &PathFacts) -> (ContractStatus, String) {
             (ContractStatus::Changed, "the fork deleted it, upstream changed it, and it is back")
         }
         (Some(_), None, _) => (ContractStatus::Lost, "the fork added it, and it is gone"),
+        (Some(_), Some(_), None) if path.lines == LineEvidence::Whole(0) => {
+            (ContractStatus::Changed, "upstream deleted it, and the fork changed only empty lines")
+        }
         (Some(_), Some(_), None) => {
             (ContractStatus::Lost, "upstream deleted it, and the fork's changes are gone")
         }
@@ -244,6 +266,9 @@ fn judge_lines(path: &PathFacts, lines: &LineFacts) -> (ContractStatus, String) 
     }
     // A tenth of what the fork made is not the fork's work any more.
     let is_lost = (held + adapted) * 10 <= own;
+    if is_lost && lines.only_empty {
+        return (ContractStatus::Changed, join(&detail, "only empty lines"));
+    }
     (if is_lost { ContractStatus::Lost } else { ContractStatus::Changed }, detail)
 }
 
@@ -324,7 +349,11 @@ fn sum_up(states: &[ContractStatus]) -> ContractStatus {
 }
 
 fn join(one: &str, other: &str) -> String {
-    if one.is_empty() { other.to_owned() } else { format!("{one}; {other}") }
+    match (one, other) {
+        (one, "") => one.to_owned(),
+        ("", other) => other.to_owned(),
+        (one, other) => format!("{one}; {other}"),
+    }
 }
 
 pub(crate) fn plural(count: usize, word: &str) -> String {

@@ -68,6 +68,61 @@ fn check(path: PathFacts, state: ContractStatus, detail: &str) {
 }
 
 #[test]
+fn a_refusal_says_what_is_in_the_place_of_lost_lines() {
+    let lines = || counted(2, &[], &[], &["x", "y"]);
+    let with = |names| PathFacts { lines: lines(), ..path("f", names) };
+    let in_place = "0 of 2 lines; upstream's version is in its place";
+    check(with(["a", "b", "c", "c"]), ContractStatus::Lost, in_place);
+    let undone = "0 of 2 lines; the fork's version is undone";
+    check(with(["a", "b", "c", "a"]), ContractStatus::Lost, undone);
+    check(with(["a", "b", "c", "d"]), ContractStatus::Lost, "0 of 2 lines");
+}
+
+#[test]
+fn the_loss_of_a_file_is_one_loss_however_many_commits_made_it() {
+    let kept = |at: usize| path(&format!("kept{at}"), ["a", "b", "a", "b"]);
+    let lost =
+        PathFacts { lines: counted(9, &[], &[], &["x"]), ..path("lost", ["a", "b", "c", "c"]) };
+    let is_refused = |of_lost: usize, alone: usize| {
+        let mut paths: Vec<PathFacts> = (0..90).map(kept).collect();
+        paths.push(lost.clone());
+        let of = |count: usize, name: &'static str, added: &'static str| {
+            (0..count).map(move |_| commit("1", &[name], &[added]))
+        };
+        let mut commits: Vec<ForkCommit> = of(300, "kept1", "k").collect();
+        commits.extend(of(of_lost, "lost", "x"));
+        // Their path is there, and their lines are not.
+        let lines = LineFacts { own: 90, held: 80, missing: ids(&["y"]), ..LineFacts::default() };
+        let lines = LineEvidence::Counted(lines);
+        paths.push(PathFacts { lines, ..path("other", ["a", "b", "c", "d"]) });
+        commits.extend(of(alone, "other", "y"));
+        judge_contract(&ContractFacts { paths, commits, ..ContractFacts::default() }).lost
+    };
+    assert!(!is_refused(20, 0), "one file");
+    assert!(is_refused(40, 0), "a tenth of the fork's commits");
+    assert!(!is_refused(0, 5) && is_refused(0, 9), "commits of their own");
+}
+
+#[test]
+fn empty_lines_of_the_fork_are_no_work_to_lose() {
+    let facts = |only_empty| LineFacts { own: 2, only_empty, ..LineFacts::default() };
+    let with = |only_empty| PathFacts {
+        lines: LineEvidence::Counted(facts(only_empty)),
+        ..path("f", ["a", "b", "c", "d"])
+    };
+    check(with(true), ContractStatus::Changed, "0 of 2 lines; only empty lines");
+    check(with(false), ContractStatus::Lost, "0 of 2 lines");
+    let deleted = |lines: usize| PathFacts {
+        lines: LineEvidence::Whole(lines),
+        ..path("f", ["a", "b", "-", "-"])
+    };
+    let words = "upstream deleted it, and the fork changed only empty lines";
+    check(deleted(0), ContractStatus::Changed, words);
+    let words = "upstream deleted it, and the fork's changes are gone";
+    check(deleted(1), ContractStatus::Lost, words);
+}
+
+#[test]
 fn whole_files_are_told_by_their_ids() {
     check(path("f", ["a", "b", "a", "b"]), ContractStatus::Kept, "");
     check(path("f", ["a", "b", "b", "b"]), ContractStatus::Superseded, "upstream has the same");

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::ConflictResolution;
 use super::suspicion::{hides_letters, hosts, turns_off};
-use crate::three::text::{dark_tokens, lines, uncommented};
+use crate::three::text::{bare, dark_tokens, lines, uncommented};
 use crate::three::{Change, Edit, Region, Touching, edits, three_way};
 
 /// Four versions of a text; a missing one is empty.
@@ -26,6 +26,8 @@ pub(super) struct TextAccount {
     pub(super) lines_added: usize,
     /// Lines of the result that neither side has, in the place of a conflict.
     pub(super) lines_made: usize,
+    /// Some of these lines have words or signs that neither side has in the place of the same conflict.
+    pub(super) made_of_new_tokens: bool,
     /// Lines that neither side changed and the result lacks.
     pub(super) lines_removed: usize,
     /// Lines that both sides and git's merge have.
@@ -38,6 +40,8 @@ pub(super) struct TextAccount {
     pub(super) new_hosts: BTreeSet<String>,
     /// The result differs from git's merge in line ends or blanks alone.
     pub(super) only_blanks: bool,
+    /// Almost nothing is left of what both sides have.
+    pub(super) gutted: bool,
     /// Resolution of the conflicts, if there were any.
     pub(super) resolution: Option<ConflictResolution>,
     /// The conflicts as text.
@@ -49,6 +53,8 @@ pub(super) struct TextAccount {
 pub(super) struct HunkCounts {
     pub(super) hunks: usize,
     pub(super) adapted: usize,
+    /// Those of them in or beside a conflict, or of empty lines alone.
+    pub(super) adapted_in_conflict: usize,
     pub(super) dropped: usize,
     pub(super) dropped_clean: usize,
     /// Lines of the side that the result lacks, or that it has although the side removed them.
@@ -75,7 +81,7 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     let mut account = TextAccount::default();
     let mut resolutions = Vec::new();
     let mut resolved = Vec::new();
-    for (region, span) in regions.iter().zip(&spans) {
+    for (at, (region, span)) in regions.iter().zip(&spans).enumerate() {
         let here = &result[image(&edits, span)];
         let parts = Parts {
             base: &base[region.base.clone()],
@@ -84,14 +90,20 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
             result: here,
         };
         let is_touched = edits.iter().any(|edit| touches(edit, span));
+        let clean_hunk = |side: Side| {
+            let hunk = clean_hunk(&parts, side, is_touched, &whole);
+            let is_taken = hunk.state == HunkState::Taken;
+            Hunk {
+                is_clean: hunk.is_clean && (is_taken || !is_beside_conflict(&regions, at)),
+                ..hunk
+            }
+        };
         match region.change {
             Change::None => {}
-            Change::Ours => account.fork.add(&clean_hunk(&parts, Side::Fork, is_touched, &whole)),
-            Change::Theirs => {
-                account.upstream.add(&clean_hunk(&parts, Side::Upstream, is_touched, &whole));
-            }
+            Change::Ours => account.fork.add(&clean_hunk(Side::Fork)),
+            Change::Theirs => account.upstream.add(&clean_hunk(Side::Upstream)),
             Change::Same => {
-                let hunk = clean_hunk(&parts, Side::Upstream, is_touched, &whole);
+                let hunk = clean_hunk(Side::Upstream);
                 account.upstream.add(&hunk);
                 account.fork.add(&hunk);
             }
@@ -100,6 +112,7 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
                 resolutions.push(resolution_of(&parts, &fork, &upstream));
                 account.fork.add(&fork);
                 account.upstream.add(&upstream);
+                account.made_of_new_tokens |= has_new_tokens(&parts, &whole);
                 render_conflict(&mut account.hunk, &parts);
                 resolved.extend_from_slice(here);
             }
@@ -108,7 +121,49 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     account.resolution = sum_up(&resolutions);
     account.only_blanks = resolutions.is_empty() && are_alike(&merged, &result);
     note_new_lines(&mut account, &whole, &count(&resolved));
+    account.gutted = is_gutted(&account, [&merged, &fork, &upstream, &result]);
     account
+}
+
+/// Lines from which on a file can be gutted.
+const FEWEST_LINES: usize = 10;
+
+/// Returns whether almost nothing is left of what both sides and git's merge have. Lines that are only indented otherwise are
+/// there.
+fn is_gutted(account: &TextAccount, texts: [&[Line<'_>]; 4]) -> bool {
+    let is_most = |gone: usize, of: usize| gone >= FEWEST_LINES && gone * 10 >= of * 9;
+    if !is_most(account.lines_removed, account.lines_common) {
+        return false;
+    }
+    let bare = texts.map(|lines| lines.iter().map(|line| bare(line)).collect::<Vec<_>>());
+    let lines = bare.each_ref().map(|lines| lines.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let [merged, fork, upstream, result] = &lines.each_ref().map(|lines| count(lines));
+    let (mut common, mut gone) = (0, 0);
+    for (line, &wanted) in merged {
+        let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
+        let least = wanted.min(of(fork)).min(of(upstream));
+        if has_words(line) {
+            common += least;
+            gone += least.saturating_sub(of(result));
+        }
+    }
+    is_most(gone, common)
+}
+
+/// Lines between a change and a conflict within which whoever resolves the conflict rewrites both.
+const NEAR_LINES: usize = 3;
+
+/// Looks only at the regions near the one at this place: there may be many.
+fn is_beside_conflict(regions: &[Region], at: usize) -> bool {
+    let (before, rest) = regions.split_at(at);
+    let Some((own, after)) = rest.split_first() else { return false };
+    let is_conflict = |other: &Region| other.change == Change::Conflict;
+    let is_near_before =
+        |other: &&Region| own.base.start.saturating_sub(other.base.end) <= NEAR_LINES;
+    let is_near_after =
+        |other: &&Region| other.base.start.saturating_sub(own.base.end) <= NEAR_LINES;
+    before.iter().rev().take_while(is_near_before).any(is_conflict)
+        || after.iter().take_while(is_near_after).any(is_conflict)
 }
 
 /// Returns whether texts are the same but for blanks and empty lines.
@@ -232,7 +287,10 @@ impl HunkCounts {
         self.hunks += 1;
         match hunk.state {
             HunkState::Taken => return,
-            HunkState::Adapted => self.adapted += 1,
+            HunkState::Adapted => {
+                self.adapted += 1;
+                self.adapted_in_conflict += usize::from(!hunk.is_clean);
+            }
             HunkState::Dropped => {
                 self.dropped += 1;
                 self.dropped_clean += usize::from(hunk.is_clean);
@@ -243,7 +301,8 @@ impl HunkCounts {
     }
 }
 
-/// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation.
+/// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation: a change of which half of the
+/// words are there stands in another form, and one of empty lines takes nothing away with it.
 fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &WholeTexts<'_>) -> Hunk {
     let own = match side {
         Side::Fork => parts.fork,
@@ -254,8 +313,20 @@ fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &Whole
     }
     let found =
         compare_lines(parts.base, own, parts.result, |line| whole.has_elsewhere(side, line));
-    let state = if found.is_dropped() { HunkState::Dropped } else { HunkState::Adapted };
-    found.hunk(state, true)
+    let is_there = || {
+        let share = token_share(parts, own, parts.base, has_words);
+        found.commented_out == 0 && share.is_some_and(|share| share >= HALF)
+    };
+    let is_empty = is_of_empty_lines(parts.base, own);
+    let is_dropped = found.is_dropped() && !is_empty && !is_there();
+    let state = if is_dropped { HunkState::Dropped } else { HunkState::Adapted };
+    found.hunk(state, !is_empty)
+}
+
+/// Returns whether two texts differ in empty lines alone.
+fn is_of_empty_lines(one: &[Line<'_>], other: &[Line<'_>]) -> bool {
+    let [one, other] = [one, other].map(|lines| lines.iter().filter(|line| !line.is_empty()));
+    one.eq(other)
 }
 
 /// Both sides of a conflict. A side that is not there line by line may be there token by token.
@@ -270,7 +341,7 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
             return Hunk::default();
         }
         // A change of blanks alone has no tokens by which it could be found, and in some languages blanks are code.
-        let Some(share) = token_share(parts, own, other) else {
+        let Some(share) = token_share(parts, own, other, |_| true) else {
             return found.hunk(HunkState::Adapted, false);
         };
         let state = match () {
@@ -287,6 +358,9 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
 
 /// Share of a side's change below which the change counts as dropped.
 const FEW: f64 = 0.1;
+
+/// Share of the words of a change outside of conflicts from which on it counts as adapted.
+const HALF: f64 = 0.5;
 
 /// Share of a change that a result has, by lines.
 #[derive(Default)]
@@ -348,9 +422,14 @@ fn compare_lines(
     if with_words.changed > 0 { with_words } else { without_words }
 }
 
-/// Share of the tokens that a side added or removed and that the result follows; `None` if the side changed none. Comments of
-/// the result are no code.
-fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> Option<f64> {
+/// Share of the tokens of a kind that a side added or removed and that the result follows; `None` if the side changed none.
+/// Comments of the result are no code.
+fn token_share(
+    parts: &Parts<'_, '_>,
+    own: &[Line<'_>],
+    other: &[Line<'_>],
+    counts_as: impl Fn(&[u8]) -> bool,
+) -> Option<f64> {
     let known = [count(parts.base), count(own), count(other)];
     let is_known = |line: &Line<'_>| known.iter().any(|version| version.contains_key(line));
     let code = parts.result.iter().filter(|line| is_known(line) || uncommented(line).is_none());
@@ -359,7 +438,8 @@ fn token_share(parts: &Parts<'_, '_>, own: &[Line<'_>], other: &[Line<'_>]) -> O
     let own = count_tokens(own);
     let of = |counts: &Counts<'_>, token: &[u8]| counts.get(token).copied().unwrap_or_default();
     let (mut changed, mut followed) = (0, 0);
-    for &token in own.keys().chain(base.keys().filter(|token| !own.contains_key(*token))) {
+    let names = own.keys().chain(base.keys().filter(|token| !own.contains_key(*token)));
+    for &token in names.filter(|token| counts_as(token)) {
         let (before, after) = (of(&base, token), of(&own, token));
         let (rest, now) = (of(&other, token), of(&result, token));
         if after > before {
@@ -426,6 +506,19 @@ fn note_new_lines(account: &mut TextAccount, whole: &WholeTexts<'_>, resolved: &
     }
 }
 
+/// Returns whether lines in the place of a conflict, which no side has, have tokens that neither side has there.
+fn has_new_tokens(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> bool {
+    let sides = [&whole.merged, &whole.fork, &whole.upstream];
+    let is_made = |line: &&Line<'_>| !sides.iter().any(|side| side.contains_key(**line));
+    let mut made = parts.result.iter().filter(is_made).peekable();
+    if made.peek().is_none() {
+        return false;
+    }
+    let lines = parts.fork.iter().chain(parts.upstream);
+    let known: BTreeSet<&[u8]> = lines.flat_map(|line| dark_tokens(line)).collect();
+    made.flat_map(|line| dark_tokens(line)).any(|token| !known.contains(token))
+}
+
 fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {
     let mut counts = Counts::new();
     for line in lines {
@@ -479,29 +572,4 @@ fn render_conflict(text: &mut String, parts: &Parts<'_, '_>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn compare([base, fork, upstream, result]: [&str; 4]) -> TextAccount {
-        let [base, fork, upstream, result] = [base, fork, upstream, result].map(str::as_bytes);
-        compare_text(TextVersions { base, fork, upstream, result })
-    }
-
-    #[test]
-    fn a_change_of_blanks_that_loses_a_conflict_is_seen() {
-        let (base, fork) = ("a\nROOMS -> 1\nz\n", "a\nROOMS -> 1\nALL -> 2\nz\n");
-        let upstream = "a\nROOMS  -> 1\nz\n";
-        let account = compare([base, fork, upstream, fork]);
-        assert_eq!((account.upstream.adapted, account.upstream.dropped), (1, 0), "{account:?}");
-        let both = "a\nROOMS  -> 1\nALL -> 2\nz\n";
-        assert_eq!(compare([base, fork, upstream, both]).upstream.adapted, 0);
-    }
-
-    #[test]
-    fn a_text_with_other_line_ends_differs_in_nothing_else() {
-        let (base, fork) = ("a\nb\nc\nd\n", "a\nfork\nb\nc\nd\n");
-        let account = compare([base, fork, base, &fork.replace('\n', "\r\n")]);
-        assert!(account.only_blanks && account.lines_added == 0, "{account:?}");
-        assert!(!compare([base, fork, base, "a\nfork2\nb\nc\nd\n"]).only_blanks);
-    }
-}
+mod tests;
