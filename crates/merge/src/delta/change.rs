@@ -288,8 +288,8 @@ impl<'a> OpenAssignment<'a> {
             ChangeKey::Declared(_) | ChangeKey::Trailer(_) | ChangeKey::Folder(_) => None,
         });
         tell_apart(&mut changes, &naming.collect(), self.history);
-        let of = self.of.into_iter();
-        let of = of.filter_map(|(key, number)| Some((key, *places.get(&number)?))).collect();
+        let of = self.of.iter();
+        let of = of.filter_map(|(key, number)| Some((*key, *places.get(number)?))).collect();
         let plain = (0..self.history.commits.len()).filter(|&place| !self.history.is_merge(place));
         let named = plain.filter_map(|place| {
             Some((place, *places.get(self.numbers.get(&self.key_of(place))?)?))
