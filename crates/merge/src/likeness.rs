@@ -35,9 +35,18 @@ impl AddAssign for Likeness {
 }
 
 impl Likeness {
-    /// Compares the change from `before` to `after` with `other`.
+    /// Compares the change from `before` to `after` with `other`, by the lines that tell something.
     pub fn measure(before: &[u8], after: &[u8], other: &[u8]) -> Self {
-        let (before, after, other) = (count(before), count(after), count(other));
+        Self::measure_by(before, after, other, TELLING_CHARS)
+    }
+
+    /// Compares them by all lines that are not blank.
+    pub(crate) fn measure_all(before: &[u8], after: &[u8], other: &[u8]) -> Self {
+        Self::measure_by(before, after, other, 0)
+    }
+
+    fn measure_by(before: &[u8], after: &[u8], other: &[u8], least: usize) -> Self {
+        let [before, after, other] = [before, after, other].map(|text| count(text, least));
         let mut found = Self::default();
         for (line, times) in &after {
             let known = before.get(line).copied().unwrap_or(0);
@@ -72,14 +81,14 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The telling lines of a text, without blanks, with how often each is there.
-fn count(text: &[u8]) -> BTreeMap<Vec<u8>, usize> {
+/// The lines of a text that have that many letters and digits, without blanks, with how often each is there.
+fn count(text: &[u8], least: usize) -> BTreeMap<Vec<u8>, usize> {
     let mut lines = BTreeMap::new();
     for line in text.split(|&byte| byte == b'\n') {
         let line: Vec<u8> =
             line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let telling = line.iter().filter(|byte| byte.is_ascii_alphanumeric() || **byte >= 0x80);
-        if telling.count() >= TELLING_CHARS {
+        if !line.is_empty() && telling.count() >= least {
             *lines.entry(line).or_default() += 1;
         }
     }
@@ -116,6 +125,14 @@ mod tests {
     fn a_version_with_half_of_it_is_told_from_both() {
         check("int f(char *p) {\n  strncpy(buf, p, 9);\n  return 0;\n}\n", (1, 3, 0, 1));
         check("", (0, 3, 0, 1));
+    }
+
+    #[test]
+    fn short_lines_count_where_all_do() {
+        let (after, other) = (b"ports:\n22\n80\n\n}\n", b"ports:\n99\n");
+        let all = Likeness::measure_all(b"", after, other);
+        assert_eq!((all.added_found, all.added), (1, 4));
+        assert_eq!(Likeness::measure(b"", after, other).added, 1);
     }
 
     #[test]

@@ -42,6 +42,33 @@ pub async fn try_pick(
     })
 }
 
+/// Takes the change of `commit` out of `tree`, as `git revert` does; `None` where that conflicts.
+pub(crate) async fn try_revert(
+    repo: &SealedRepo,
+    commit: &Sha,
+    tree: &Sha,
+    identity: &GitIdentity,
+    when: Timestamp,
+) -> Result<Option<Sha>, GitError> {
+    let parts = repo.commit_parts(commit).await?;
+    let before = match parts.parents.first() {
+        Some(parent) => repo.commit_parts(parent).await?.tree,
+        None => empty_tree(repo)?,
+    };
+    // The commit is the common ancestor, so the merge takes its change away from the tree.
+    let on_commit = StandIns { repo, parent: commit.clone(), identity, when };
+    let (ours, theirs) = (on_commit.write(tree).await?, on_commit.write(&before).await?);
+    let merged = repo.merge_tree(&ours, &theirs).await?;
+    Ok(merged.is_clean.then_some(merged.tree))
+}
+
+fn empty_tree(repo: &SealedRepo) -> Result<Sha, GitError> {
+    Sha::parse(repo.object_format().empty_tree()).map_err(|error| GitError::Parse {
+        args: "hash-object -t tree".to_owned(),
+        problem: error.to_string(),
+    })
+}
+
 /// A stand-in for `onto` that has the first parent of `commit`: merged with the commit, it gets exactly the change of that.
 pub(crate) async fn stand_in_for(
     repo: &SealedRepo,
@@ -73,12 +100,7 @@ impl<'a> StandIns<'a> {
         if let Some(parent) = parts.parents.first().cloned() {
             return Ok(Self { repo, parent, identity, when });
         }
-        let empty = Sha::parse(repo.object_format().empty_tree());
-        let empty = empty.map_err(|error| GitError::Parse {
-            args: "hash-object -t tree".to_owned(),
-            problem: error.to_string(),
-        })?;
-        let root = stand_in(&empty, Vec::new(), identity, when);
+        let root = stand_in(&empty_tree(repo)?, Vec::new(), identity, when);
         let parent = repo.write_commit(&root, identity, when).await?;
         Ok(Self { repo, parent, identity, when })
     }

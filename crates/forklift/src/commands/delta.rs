@@ -58,10 +58,11 @@ enum DeltaCommand {
 
 /// Find the changes that upstream has taken, and those that are changed or gone
 ///
-/// A change is superseded if upstream's history has a commit for all of its lines (the same patch, the same Change-Id, a message
-/// that names the commit, the same author at the same second) that is not undone, and upstream's files have the lines. With less
-/// than that it is likely superseded. Superseded changes are proposed for dropping. A declared change of which nothing is in the
-/// fork's tree is gone.
+/// A change is superseded if upstream has all of it: a merge of that change alone gives upstream's files, to the byte, with their
+/// modes and names. Superseded changes are proposed for dropping: by reverts that were tried in memory and take away nothing else,
+/// or else by the next merge. With less than that, such as a commit of the same patch id, or most of the lines, a change is
+/// likely superseded: look at it. Whole, changed and gone compare what the change's commits did, their fix-ups with them, with the
+/// fork's tree: lines added and removed, modes, names, and files without lines.
 ///
 /// The status is 3 if a declared change is gone, else 11 if one is superseded, else 0. Changes nothing.
 #[derive(Debug, Args)]
@@ -165,7 +166,7 @@ fn cmd_check(ui: &Ui, args: &DeltaCheckArgs, directory: Option<&Path>) -> Outcom
     block_on_stoppable(async {
         let fork = ForkDelta::observe(ui, &args.list.look, directory, &places).await?;
         let report = fork.checked(ui, host::clock::now()).await?;
-        let proposal = propose_drops(&report);
+        let proposal = propose_drops(&report, &fork.reverts(ui, &report).await?);
         ui.event(
             "delta-check",
             &json!({ "ends": ends(&fork), "delta": report, "proposal": proposal }),
@@ -203,20 +204,33 @@ fn show_states(ui: &Ui, report: &DeltaReport, args: &DeltaCheckArgs) {
 }
 
 fn show_proposal(ui: &Ui, fork: &ForkDelta, proposal: &DropProposal) {
-    if proposal.drops.is_empty() {
-        return;
+    let target = &fork.seen.target_name;
+    if !proposal.drops.is_empty() || !proposal.look_at.is_empty() {
+        ui.line("");
     }
-    ui.line("");
-    let count = counted(proposal.drops.len(), "change");
-    ui.result(
-        "drop",
-        &format!("{count} that upstream has; {} would remain", line_words(proposal.remaining)),
-    );
-    for drop in &proposal.drops {
-        let how = match drop.reverts.is_empty() {
-            true => format!("take upstream's lines when you merge {}", fork.seen.target_name),
-            false => format!("git revert {}", drop.reverts.join(" ")),
+    if !proposal.drops.is_empty() {
+        let count = counted(proposal.drops.len(), "change");
+        let (after, remaining) =
+            (line_words(proposal.after_reverts), line_words(proposal.remaining));
+        let has_reverts = proposal.drops.iter().any(|drop| !drop.reverts.is_empty());
+        let words = match has_reverts && proposal.after_reverts != proposal.remaining {
+            true => format!(
+                "{after} would remain after the reverts, {remaining} after a merge of {target}"
+            ),
+            false if has_reverts => format!("{remaining} would remain"),
+            false => format!("{remaining} would remain after a merge of {target}"),
         };
-        ui.item(&format!("{} ({}): {how}", drop.name, line_words(drop.lines)));
+        ui.result("drop", &format!("{count} that upstream has; {words}"));
+        for drop in &proposal.drops {
+            let how = match drop.reverts.is_empty() {
+                true => format!("no revert takes away just this; merge {target}"),
+                false => format!("git revert {}", drop.reverts.join(" ")),
+            };
+            ui.item(&format!("{} ({}): {how}", drop.name, line_words(drop.lines)));
+        }
+    }
+    if !proposal.look_at.is_empty() {
+        let count = counted(proposal.look_at.len(), "change");
+        ui.result("look at", &format!("{count} that upstream seems to have, perhaps otherwise"));
     }
 }

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use host::git::RefName;
+use jiff::Timestamp;
 use merge::delta::restack::RestackVerdict;
 use model::exit::ForkliftExit;
+use model::id::BranchName;
 use serde_json::{Value, json};
 use shell::Ui;
 
@@ -12,6 +15,8 @@ use super::{ForkliftDirs, block_on_stoppable};
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit, Outcome};
 use crate::flow::delta::ForkDelta;
+use crate::flow::observe::{find_repo, fork_directory};
+use crate::rules::words::counted;
 
 /// Write the changes as a series of patches, as quilt and `git apply` take them
 ///
@@ -31,12 +36,19 @@ pub(crate) struct ExportArgs {
 /// Try the changes one after the other on upstream's target, each with a verdict of its own
 ///
 /// In memory: nothing is changed. Each change applies, is empty (it changes nothing there, because upstream has it), is resolved
-/// by the resolver, with the class of its answer, or conflicts. One that conflicts is left out of what follows, so a change that
-/// needs it conflicts too. `--target latest-tag` is the newest release.
+/// by the resolver, with the class of its answer, is left out (a rule such as `take: theirs` took upstream's version of all of
+/// it), or conflicts. One that conflicts is left out of what follows, so a change that needs it conflicts too. `--target
+/// latest-tag` is the newest release.
+///
+/// With `--branch` the result is left as a new branch: a commit for each change that is there, on upstream's. Only the branch is
+/// made; the checkout stays as it is, and nothing is pushed.
 ///
 /// The status is 3 if a change conflicts, else 0.
 #[derive(Debug, Args)]
 pub(crate) struct RebaseArgs {
+    /// Leave the result as this branch, which must not exist yet
+    #[arg(long, value_name = "NAME", value_parser = BranchName::parse)]
+    branch: Option<BranchName>,
     #[command(flatten)]
     look: LookArgs,
 }
@@ -107,8 +119,16 @@ fn check_empty(folder: &Path) -> Result<(), Failure> {
 pub(crate) fn cmd_rebase(ui: &Ui, args: &RebaseArgs, directory: Option<&Path>) -> Outcome {
     let places = ForkliftDirs::from_env()?;
     block_on_stoppable(async {
+        if let Some(branch) = &args.branch {
+            // Minutes of work must not end at a branch that is there.
+            check_new_branch(branch, directory).await?;
+        }
         let fork = ForkDelta::observe(ui, &args.look, directory, &places).await?;
-        let (stack, done) = fork.rebase(ui, &places).await?;
+        let when = args.branch.as_ref().map_or(Timestamp::UNIX_EPOCH, |_| host::clock::now());
+        let (stack, done) = fork.rebase(ui, &places, when).await?;
+        if let Some(branch) = &args.branch {
+            fork.leave_branch(branch, &done).await?;
+        }
         let name = |change: usize| fork.assignment.changes[change].name.clone();
         let rows: Vec<Value> = stack
             .changes
@@ -122,16 +142,29 @@ pub(crate) fn cmd_rebase(ui: &Ui, args: &RebaseArgs, directory: Option<&Path>) -
             &json!({
                 "target": fork.seen.target, "target_name": fork.seen.target_name,
                 "pins": fork.seen.pins, "changes": rows, "tree": tree,
+                "branch": args.branch, "commit": args.branch.as_ref().map(|_| &done.tip),
             }),
         );
         let count = |word: &str| done.verdicts.iter().filter(|it| it.0.as_str() == word).count();
-        let counts = ["applies", "empty", "resolved", "conflicts"]
+        let counts = ["applies", "empty", "resolved", "left out", "conflicts"]
             .map(|word| format!("{} {word}", count(word)));
         ui.result(
             "target",
             &format!("{} ({})", fork.seen.target_name, fork.seen.pins.upstream.short()),
         );
         ui.result("changes", &counts.join(", "));
+        if let Some(branch) = &args.branch {
+            let left =
+                stack.changes.len() - done.verdicts.iter().filter(|it| it.1.is_some()).count();
+            let left = match left {
+                0 => String::new(),
+                left => format!(
+                    "; it lacks {} that upstream has or that could not be applied",
+                    counted(left, "change")
+                ),
+            };
+            ui.result("branch", &format!("{branch} at {}{left}", done.tip.short()));
+        }
         if !ui.is_json() && !rows.is_empty() {
             ui.line("");
             let row = |(step, (verdict, _)): (
@@ -152,11 +185,21 @@ pub(crate) fn cmd_rebase(ui: &Ui, args: &RebaseArgs, directory: Option<&Path>) -
     })
 }
 
+async fn check_new_branch(branch: &BranchName, directory: Option<&Path>) -> Result<(), Failure> {
+    let repo = find_repo(&fork_directory(directory)?).await?;
+    let name = RefName::of_branch(branch);
+    match repo.resolve_commit(name.as_str()).await.or_machine()? {
+        None => Ok(()),
+        Some(tip) => Err(Failure::usage(format!("branch {branch} exists, at {}", tip.short()))
+            .with_remedy("name one that does not exist yet: forklift delta rebase --branch NAME")),
+    }
+}
+
 /// Files of a verdict, with what the resolver did.
 fn detail(verdict: &RestackVerdict) -> String {
     let parts: Vec<String> = match verdict {
         RestackVerdict::Applies | RestackVerdict::Empty => return "-".to_owned(),
-        RestackVerdict::Resolved { files } => files
+        RestackVerdict::Resolved { files } | RestackVerdict::LeftOut { files } => files
             .iter()
             .map(|file| format!("{}: {} ({})", file.path, file.action, file.classes.join(", ")))
             .collect(),

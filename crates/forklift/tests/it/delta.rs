@@ -86,7 +86,7 @@ impl Keeper {
 
     /// State of a change.
     #[track_caller]
-    fn check_state(&self, name: &str, state: &str) {
+    pub(crate) fn check_state(&self, name: &str, state: &str) {
         let event = self.delta(&["delta", "check"]);
         let changes = event["delta"]["changes"].as_array().expect("a list");
         let change = changes.iter().find(|change| change["name"] == name);
@@ -292,7 +292,7 @@ fn the_same_lines_without_a_commit_behind_them_are_only_likely_superseded() {
 }
 
 #[test]
-fn a_message_that_names_the_commit_is_enough_where_the_lines_are_there() {
+fn a_message_that_names_the_commit_supersedes_nothing_by_itself() {
     let keeper = Keeper::new();
     let commit = keeper.commit("src/parse.c", PARSER, "a parser");
     let origin = keeper.fork().origin.dir().to_string_lossy().into_owned();
@@ -303,7 +303,10 @@ fn a_message_that_names_the_commit_is_enough_where_the_lines_are_there() {
             "parse: as the fork has it\n\n(cherry picked from commit {commit})\n"
         ));
     });
-    keeper.check_state("a parser", "superseded");
+    keeper.check_state("a parser", "likely-superseded");
+    let output = keeper.run(&["delta", "check"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert!(output.stdout.contains("1 change that upstream seems to have"), "{}", output.stdout);
 }
 
 #[test]

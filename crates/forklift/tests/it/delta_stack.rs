@@ -126,6 +126,44 @@ fn a_rebase_of_changes_that_apply_changes_nothing_here() {
 }
 
 #[test]
+fn a_rebase_leaves_its_result_as_a_branch_that_did_not_exist() {
+    let keeper = Keeper::new();
+    keeper.commit("ours.c", "int ours;\n", "ours alone");
+    keeper.fork().upstream_commit("later.c", "later\n", "later");
+    let checkout = keeper.checkout();
+    let (head, branch) = (checkout.head(), checkout.git(&["symbolic-ref", "HEAD"]));
+    let output = keeper.run(&["delta", "rebase", "--branch", "rebased"]);
+    assert_eq!(output.status, Some(0), "{}", output.snapshot());
+    assert_eq!((checkout.head(), checkout.git(&["symbolic-ref", "HEAD"])), (head, branch));
+    assert_eq!(checkout.git(&["status", "--porcelain"]), "");
+    assert_eq!(checkout.git(&["show", "rebased:ours.c"]), "int ours;");
+    assert_eq!(checkout.git(&["show", "rebased:later.c"]), "later");
+    let subjects = checkout.git(&["log", "--format=%s", "upstream/main..rebased"]);
+    assert!(subjects.lines().any(|subject| subject == "ours alone"), "{subjects}");
+    checkout.git(&["fsck", "--strict", "rebased"]);
+    let made = checkout.git(&["rev-parse", "rebased"]);
+    let again = keeper.run(&["delta", "rebase", "--branch", "rebased"]);
+    assert_eq!(again.status, Some(2), "{}", again.snapshot());
+    assert!(again.stderr.contains("branch rebased exists"), "{}", again.stderr);
+    assert_eq!(checkout.git(&["rev-parse", "rebased"]), made);
+}
+
+#[test]
+fn a_change_that_a_rule_leaves_out_is_not_called_resolved() {
+    let keeper = Keeper::new();
+    keeper.fork().upstream_commit("src/a.c", "one\ntwo\nthree\n", "a file");
+    keeper.sync();
+    keeper.commit("src/a.c", "one\nours\nthree\n", "our two");
+    let rule = "---\nresolve:\n  - {path: src/a.c, take: theirs}\n---\nour fork\n";
+    keeper.commit("FORK.md", rule, "a rule");
+    keeper.fork().upstream_commit("src/a.c", "one\ntheirs\nthree\n", "their two");
+    let found = verdicts(&keeper);
+    assert!(found.iter().any(|row| row.0 == "our two" && row.1 == "left-out"), "{found:?}");
+    let output = keeper.run(&["delta", "rebase"]);
+    assert!(output.stdout.contains("0 resolved, 1 left out"), "{}", output.stdout);
+}
+
+#[test]
 fn the_page_shows_the_size_after_each_merge_of_upstream() {
     let keeper = Keeper::new();
     for number in 1..4 {

@@ -7,6 +7,7 @@ mod checks;
 mod crash;
 mod delta;
 mod delta_stack;
+mod delta_states;
 mod demo;
 mod dry_run;
 mod environments;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::git::{GitError, LineageRange, PastMerge, SealedRepo};
 use merge::contract::LineId;
 use merge::delta::change::{Ground, LineAssignment, assign};
-use merge::delta::state::{ChangeState, judge_change, observe_states};
+use merge::delta::state::{ChangeState, StateEnds, judge_change, observe_states};
 use merge::delta::{Delta, DeltaEnds, LineOrigin, observe_delta};
 use model::id::Sha;
 
@@ -93,7 +93,8 @@ async fn score_merge(
     score.merges = 1;
     let assignment = assign(&before, &[]);
     let since = before.history.began().unwrap_or(&before.parted).clone();
-    let facts = observe_states(repo, &before, &assignment, (&merge.theirs, &since)).await?;
+    let ends = StateEnds { target: &merge.theirs, since: &since, merged: &[] };
+    let facts = observe_states(repo, &before, &assignment, ends).await?;
     let written = written_lines(repo, &before, &assignment).await?;
     let own = own_lines(repo, &after).await?;
     let there = lines_at(repo, &merge.sha, &before).await?;

@@ -89,12 +89,30 @@ pub struct LineAssignment {
     /// The largest first; declared ones come before the others, in their order, also without lines.
     pub changes: Vec<NamedChange>,
     of: BTreeMap<(usize, LineOrigin), usize>,
+    /// Declared changes by the commits that they name.
+    declared_commits: BTreeMap<usize, usize>,
+    /// The paths of declared changes, in their order.
+    declared_paths: Vec<PathPatterns>,
+    /// Other changes by their commits, also those of which no line is left.
+    commits: BTreeMap<usize, usize>,
 }
 
 impl LineAssignment {
     /// The change of a file's lines of an origin, by its number.
     pub fn change_of(&self, file: usize, origin: LineOrigin) -> Option<usize> {
         self.of.get(&(file, origin)).copied()
+    }
+
+    /// The changes that have a part in what a commit did to a path. A declared change has all that happened at its paths.
+    pub(super) fn changes_at(&self, place: usize, path: &[u8]) -> BTreeSet<usize> {
+        let by_path = self.declared_paths.iter().enumerate();
+        let by_path = by_path.filter(|(_, paths)| paths.matches(path)).map(|(number, _)| number);
+        let mut found: BTreeSet<usize> = by_path.collect();
+        found.extend(self.declared_commits.get(&place));
+        if found.is_empty() {
+            found.extend(self.commits.get(&place));
+        }
+        found
     }
 
     /// Number of lines that are named on each ground.
@@ -125,6 +143,16 @@ pub fn assign(delta: &Delta, declared: &[DeclaredChange]) -> LineAssignment {
     open.finish(declared.len())
 }
 
+/// What makes two lines belong to one change. Two commits of one subject are two changes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ChangeKey {
+    Declared(String),
+    Trailer(String),
+    /// The commit that names the topic.
+    Commit(usize),
+    Folder(String),
+}
+
 struct OpenAssignment<'a> {
     history: &'a OwnHistory,
     declared: &'a [DeclaredChange],
@@ -132,7 +160,7 @@ struct OpenAssignment<'a> {
     by_commit: BTreeMap<usize, usize>,
     topics: Topics,
     changes: Vec<NamedChange>,
-    numbers: BTreeMap<String, usize>,
+    numbers: BTreeMap<ChangeKey, usize>,
     of: BTreeMap<(usize, LineOrigin), usize>,
 }
 
@@ -148,7 +176,8 @@ impl<'a> OpenAssignment<'a> {
             }
         }
         let changes: Vec<NamedChange> = declared.iter().map(open_declared).collect();
-        let numbers = changes.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
+        let keys = changes.iter().map(|change| ChangeKey::Declared(change.name.clone()));
+        let numbers = keys.enumerate().map(|(number, key)| (key, number)).collect();
         let of = BTreeMap::new();
         Self { history, declared, by_commit, topics, changes, numbers, of }
     }
@@ -177,28 +206,45 @@ impl<'a> OpenAssignment<'a> {
         if let Some(declared) = self.declared.iter().position(is_at) {
             return declared;
         }
-        let trailer = commit.and_then(|place| trailer(&self.history.commits[place].message));
-        if let Some(name) = trailer {
-            return self.named(name, Ground::Trailer);
-        }
         match origin {
-            LineOrigin::Commit(place) => {
-                let name = self.topics.name_of(self.history, place);
-                self.named(name, Ground::Commit)
-            }
-            LineOrigin::Merge(_) | LineOrigin::Upstream | LineOrigin::Unknown => {
-                self.named(folder_name(file.path.as_bytes()), Ground::Path)
+            LineOrigin::Commit(place) => self.named(self.key_of(place)),
+            LineOrigin::Merge(place) => match self.trailer_key(place) {
+                Some(key) => self.named(key),
+                None => self.named(ChangeKey::Folder(folder_name(file.path.as_bytes()))),
+            },
+            LineOrigin::Upstream | LineOrigin::Unknown => {
+                self.named(ChangeKey::Folder(folder_name(file.path.as_bytes())))
             }
         }
     }
 
-    /// The change of this name; changes of one name are one.
-    fn named(&mut self, name: String, ground: Ground) -> usize {
-        if let Some(&known) = self.numbers.get(&name) {
+    /// The change of a commit that FORK.toml does not name.
+    fn key_of(&self, place: usize) -> ChangeKey {
+        self.trailer_key(place).unwrap_or_else(|| ChangeKey::Commit(self.topics.naming(place)))
+    }
+
+    /// A trailer may name a change that is declared.
+    fn trailer_key(&self, place: usize) -> Option<ChangeKey> {
+        let name = trailer(&self.history.commits[place].message)?;
+        let declared = ChangeKey::Declared(name.clone());
+        Some(match self.numbers.contains_key(&declared) {
+            true => declared,
+            false => ChangeKey::Trailer(name),
+        })
+    }
+
+    fn named(&mut self, key: ChangeKey) -> usize {
+        if let Some(&known) = self.numbers.get(&key) {
             return known;
         }
+        let (name, ground) = match &key {
+            ChangeKey::Declared(name) => (name.clone(), Ground::Declared),
+            ChangeKey::Trailer(name) => (name.clone(), Ground::Trailer),
+            ChangeKey::Commit(place) => (Topics::title(self.history, *place), Ground::Commit),
+            ChangeKey::Folder(name) => (name.clone(), Ground::Path),
+        };
         let number = self.changes.len();
-        self.numbers.insert(name.clone(), number);
+        self.numbers.insert(key, number);
         self.changes.push(NamedChange {
             name,
             ground,
@@ -235,11 +281,36 @@ impl<'a> OpenAssignment<'a> {
         });
         let places: BTreeMap<usize, usize> =
             order.iter().enumerate().map(|(place, &number)| (number, place)).collect();
-        let mut changes: Vec<Option<NamedChange>> = self.changes.into_iter().map(Some).collect();
-        let changes = order.iter().filter_map(|&number| changes[number].take()).collect();
-        let of = self.of.into_iter();
-        let of = of.filter_map(|(key, number)| Some((key, *places.get(&number)?))).collect();
-        LineAssignment { changes, of }
+        let mut changes: Vec<NamedChange> =
+            order.iter().map(|&number| self.changes[number].clone()).collect();
+        let naming = self.numbers.iter().filter_map(|(key, number)| match key {
+            ChangeKey::Commit(place) => Some((*places.get(number)?, *place)),
+            ChangeKey::Declared(_) | ChangeKey::Trailer(_) | ChangeKey::Folder(_) => None,
+        });
+        tell_apart(&mut changes, &naming.collect(), self.history);
+        let of = self.of.iter();
+        let of = of.filter_map(|(key, number)| Some((*key, *places.get(number)?))).collect();
+        let plain = (0..self.history.commits.len()).filter(|&place| !self.history.is_merge(place));
+        let named = plain.filter_map(|place| {
+            Some((place, *places.get(self.numbers.get(&self.key_of(place))?)?))
+        });
+        let commits = named.collect();
+        let declared_paths = self.declared.iter().map(|change| change.paths.clone()).collect();
+        LineAssignment { changes, of, declared_commits: self.by_commit, declared_paths, commits }
+    }
+}
+
+/// Changes that commits name and whose names are not theirs alone get the ids of the commits.
+fn tell_apart(changes: &mut [NamedChange], naming: &BTreeMap<usize, usize>, history: &OwnHistory) {
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for change in changes.iter() {
+        *times.entry(change.name.clone()).or_default() += 1;
+    }
+    for (&number, &place) in naming {
+        let change = &mut changes[number];
+        if times[&change.name] > 1 {
+            change.name = format!("{} ({})", change.name, history.commits[place].sha.short());
+        }
     }
 }
 

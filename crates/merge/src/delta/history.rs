@@ -29,12 +29,22 @@ pub(super) enum Parent {
 /// Change that a commit makes to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Touch {
-    /// A commit with one parent, or none, changes it.
-    Change { old: Option<Version>, new: Option<Sha> },
+    /// A commit with one parent, or none, changes it. The modes are those before and after, zero without a file.
+    Change { old: Option<Version>, new: Option<Sha>, modes: [u32; 2] },
     /// A merge takes it from this parent as it is.
     Takes(usize),
     /// A merge has it as none of its parents does.
     Merges { parents: Vec<Option<Version>>, new: Option<Sha> },
+}
+
+/// A change that a commit with one parent, or none, makes to a file.
+pub(super) struct OwnTouch<'a> {
+    pub(super) place: usize,
+    pub(super) path: &'a [u8],
+    /// Path and object before.
+    pub(super) old: Option<(&'a [u8], &'a Sha)>,
+    pub(super) new: Option<&'a Sha>,
+    pub(super) modes: [u32; 2],
 }
 
 /// A file as a parent has it, perhaps under another name.
@@ -131,6 +141,22 @@ impl OwnHistory {
         self.touches[path].range(place..).map(|(_, touch)| touch)
     }
 
+    /// What commits other than merges change, in no order.
+    pub(super) fn own_touches(&self) -> impl Iterator<Item = OwnTouch<'_>> {
+        self.touches.iter().enumerate().flat_map(move |(number, touches)| {
+            touches.iter().filter_map(move |(&place, touch)| match touch {
+                Touch::Change { old, new, modes } => Some(OwnTouch {
+                    place,
+                    path: &self.paths.names[number],
+                    old: old.as_ref().map(|it| (self.paths.names[it.path].as_slice(), &it.id)),
+                    new: new.as_ref(),
+                    modes: *modes,
+                }),
+                Touch::Takes(_) | Touch::Merges { .. } => None,
+            })
+        })
+    }
+
     /// The paths that a commit changed itself.
     pub fn paths_of(&self, places: &BTreeSet<usize>) -> BTreeMap<usize, BTreeSet<Vec<u8>>> {
         let mut found: BTreeMap<usize, BTreeSet<Vec<u8>>> = BTreeMap::new();
@@ -167,19 +193,21 @@ impl OwnHistory {
         }
         for (at, entries) in changes.into_iter().enumerate() {
             let sources = sources.get(&at);
-            let before: BTreeMap<Vec<u8>, Sha> = match sources {
+            let before: BTreeMap<Vec<u8>, (Sha, u32)> = match sources {
                 Some(_) => old_objects(&entries),
                 None => BTreeMap::new(),
             };
             for entry in entries {
                 let from = sources.and_then(|sources| sources.get(&entry.path));
-                let old = match (entry.old, from) {
-                    (Some(id), _) => Some((entry.path.clone(), id)),
-                    (None, Some(from)) => before.get(from).map(|id| (from.clone(), id.clone())),
-                    (None, None) => None,
+                let renamed = || from.and_then(|from| Some((from.clone(), before.get(from)?)));
+                let (old, old_mode) = match (entry.old, renamed()) {
+                    (Some(id), _) => (Some((entry.path.clone(), id)), entry.old_mode),
+                    (None, Some((from, (id, mode)))) => (Some((from, id.clone())), *mode),
+                    (None, None) => (None, 0),
                 };
                 let old = old.map(|(path, id)| self.version(&path, id));
-                self.add(&entry.path, places[at], Touch::Change { old, new: entry.new });
+                let modes = [old_mode, entry.new_mode];
+                self.add(&entry.path, places[at], Touch::Change { old, new: entry.new, modes });
             }
         }
         Ok(())
@@ -313,8 +341,11 @@ impl OwnHistory {
     }
 }
 
-fn old_objects(entries: &[ChangedEntry]) -> BTreeMap<Vec<u8>, Sha> {
-    entries.iter().filter_map(|it| Some((it.path.clone(), it.old.clone()?))).collect()
+fn old_objects(entries: &[ChangedEntry]) -> BTreeMap<Vec<u8>, (Sha, u32)> {
+    entries
+        .iter()
+        .filter_map(|it| Some((it.path.clone(), (it.old.clone()?, it.old_mode))))
+        .collect()
 }
 
 /// Returns whether a commit both adds and removes files, as a rename does.

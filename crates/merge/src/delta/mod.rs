@@ -5,14 +5,19 @@
 //! - [`heat`] counts how often past merges conflicted, by path
 //! - [`taken`] finds the changes that upstream has taken
 //! - [`stack`] makes a stack of commits of the changes, one for each, and [`restack`] puts it on another commit of upstream
+//! - [`compare`] puts each change beside upstream's files, and [`effect`] counts what its commits did and what is left of it
 //! - [`state`] judges each change: whole, changed, gone or taken by upstream
+//! - [`revert`] finds the reverts that take away a change and nothing else
 
 pub mod change;
+pub mod compare;
 mod compose;
+pub mod effect;
 pub mod heat;
 mod history;
 mod observe;
 pub mod restack;
+pub mod revert;
 pub mod stack;
 pub mod state;
 pub mod taken;

@@ -17,6 +17,10 @@ pub enum RestackVerdict {
     Applies,
     /// It changes nothing there: upstream has it.
     Empty,
+    /// A rule of the fork, or the resolver, took upstream's version of all that it changes: nothing of it is there.
+    LeftOut {
+        files: Vec<ResolvedFile>,
+    },
     /// The resolver answered its conflicts.
     Resolved {
         files: Vec<ResolvedFile>,
@@ -41,6 +45,7 @@ impl RestackVerdict {
         match self {
             Self::Applies => "applies",
             Self::Empty => "empty",
+            Self::LeftOut { .. } => "left out",
             Self::Resolved { .. } => "resolved",
             Self::Conflicts { .. } => "conflicts",
         }
@@ -81,7 +86,10 @@ pub async fn restack(
                 let done = resolve_conflicts(repo, &heads, options).await?;
                 if done.rest.is_empty() && done.regenerate.is_empty() {
                     let files = done.receipts.iter().map(resolved_file).collect();
-                    (RestackVerdict::Resolved { files }, Some(done.tree))
+                    match done.tree == repo.commit_parts(&tip).await?.tree {
+                        true => (RestackVerdict::LeftOut { files }, None),
+                        false => (RestackVerdict::Resolved { files }, Some(done.tree)),
+                    }
                 } else {
                     let paths = conflicts.into_iter().map(|conflict| conflict.path).collect();
                     (RestackVerdict::Conflicts { paths }, None)

@@ -54,7 +54,8 @@ pub async fn make_stack(
     texts: &[StepText],
     mut watch: impl FnMut(usize, usize),
 ) -> Result<Stack, GitError> {
-    let splitter = Splitter::read(repo, delta, assignment).await?;
+    let files: BTreeSet<usize> = (0..delta.files.len()).collect();
+    let splitter = Splitter::read(repo, delta, assignment, &files).await?;
     let mut tree = repo.commit_parts(&delta.parted).await?.tree;
     let mut below = delta.parted.clone();
     let mut changes = Vec::new();
@@ -91,7 +92,10 @@ fn is_submodule(file: &DeltaFile) -> bool {
 }
 
 /// The files that each change has a part in: lines, or the file as a whole.
-fn files_by_change(delta: &Delta, assignment: &LineAssignment) -> BTreeMap<usize, BTreeSet<usize>> {
+pub(super) fn files_by_change(
+    delta: &Delta,
+    assignment: &LineAssignment,
+) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut by_change: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (number, file) in delta.files.iter().enumerate() {
         for origin in file.origins().into_keys().chain([file.whole]) {
@@ -104,19 +108,21 @@ fn files_by_change(delta: &Delta, assignment: &LineAssignment) -> BTreeMap<usize
 }
 
 /// Parts that versions between upstream's and the fork's are made of.
-struct Splitter<'a> {
+pub(super) struct Splitter<'a> {
     delta: &'a Delta,
     assignment: &'a LineAssignment,
     texts: BTreeMap<Sha, Vec<u8>>,
 }
 
 impl<'a> Splitter<'a> {
-    async fn read(
+    pub(super) async fn read(
         repo: &SealedRepo,
         delta: &'a Delta,
         assignment: &'a LineAssignment,
+        files: &BTreeSet<usize>,
     ) -> Result<Self, GitError> {
-        let files = delta.files.iter().filter(|file| !file.hunks().is_empty());
+        let files = files.iter().map(|&number| &delta.files[number]);
+        let files = files.filter(|file| !file.hunks().is_empty());
         let ids: BTreeSet<&Sha> = files
             .flat_map(|file| [&file.old, &file.new])
             .flatten()
@@ -129,9 +135,17 @@ impl<'a> Splitter<'a> {
 
     /// The entries of a file after the step of a change.
     fn edits(&self, number: usize, step: usize) -> Vec<TreeEdit> {
+        self.edits_with(number, |change| change <= step)
+    }
+
+    /// The entries of a file with some of the changes.
+    pub(super) fn edits_with(
+        &self,
+        number: usize,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Vec<TreeEdit> {
         let file = &self.delta.files[number];
-        let is_in =
-            |origin| self.assignment.change_of(number, origin).is_none_or(|change| change <= step);
+        let is_in = |origin| self.assignment.change_of(number, origin).is_none_or(&is_wanted);
         let whole = is_in(file.whole);
         let has_lines = file.origins().into_keys().any(is_in);
         let path = match &file.was {
@@ -157,8 +171,9 @@ impl<'a> Splitter<'a> {
             }
         };
         let mut edits = vec![TreeEdit { path: path.as_bytes().to_vec(), entry }];
-        if let Some(was) = file.was.as_ref().filter(|_| whole) {
-            edits.push(TreeEdit { path: was.as_bytes().to_vec(), entry: NewEntry::Nothing });
+        if let Some(was) = &file.was {
+            let left = if whole { was } else { &file.path };
+            edits.push(TreeEdit { path: left.as_bytes().to_vec(), entry: NewEntry::Nothing });
         }
         edits
     }

@@ -1,46 +1,38 @@
 //! State of each change of the fork: whole, changed, gone, or taken by upstream. The decision is pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use host::git::{GitError, SealedRepo};
 use model::id::Sha;
 use serde::Serialize;
 
-use super::change::{Ground, LineAssignment};
-use super::compose::compose;
+use super::change::LineAssignment;
+use super::compare::{Comparison, compare_changes};
+use super::effect::{Effect, observe_effects};
 use super::taken::{Twin, find_twins};
-use super::{Delta, DeltaFile, LineCount, LineOrigin};
-use crate::contract::{LineId, patches_of};
-use crate::entry::read_small;
+use super::{Delta, LineCount, LineOrigin};
 use crate::likeness::Likeness;
 
-/// Share of a change's new lines from which upstream counts as having them, and up to which its removed ones count as gone.
+/// Share of a change's new lines from which upstream seems to have them, and up to which it has none of them; of the lines that it
+/// removes the other way round.
 const HAS_ADDED: f64 = 0.9;
-const GONE: f64 = 0.2;
+const HAS_NONE: f64 = 0.2;
 
 /// Telling lines of a change below which a likeness says nothing.
 const LEAST_LINES: usize = 4;
 
-/// Share of the lines that a change's commits wrote from which it counts as whole.
-const WHOLE: f64 = 0.9;
-
-/// Largest file whose lines are compared, in bytes.
-const FILE_BYTES: usize = 4 << 20;
-
-/// Files that are compared at once.
-const AT_ONCE: usize = 300;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeState {
-    /// Upstream has it, by what both histories record and by its lines.
+    /// Upstream has all that it does, each line in its place.
     Superseded,
-    /// Upstream seems to have it, by its lines alone or by a commit that it changed later.
+    /// Upstream seems to have it, by a commit or by most of its lines.
     LikelySuperseded,
-    /// Nothing of it is left in the fork's tree, and upstream has no commit of it.
+    /// Nothing that its commits did is so in the fork's tree.
     Gone,
-    /// Part of what its commits wrote is left.
+    /// Only a part of what its commits did is so in the fork's tree.
     Changed,
+    /// All of it is.
     Whole,
 }
 
@@ -71,9 +63,9 @@ pub struct ChangeFacts {
     /// The twins of its commits.
     pub twins: Vec<Twin>,
     /// The change beside upstream's files.
-    pub likeness: Likeness,
-    /// Telling lines that its commits wrote, and those of them that the fork's files have; `None` where they were not counted.
-    pub written: Option<(usize, usize)>,
+    pub comparison: Comparison,
+    /// What its commits did, and where it is so.
+    pub effect: Effect,
 }
 
 /// A state and its reason.
@@ -86,73 +78,113 @@ pub struct JudgedChange {
 /// Decides about a change.
 pub fn judge_change(facts: &ChangeFacts) -> JudgedChange {
     let judged = |state, why: String| JudgedChange { state, why };
-    let reverted = facts.twins.iter().find_map(|twin| twin.reverted_by.as_ref());
-    let twin = facts.twins.first();
-    let twin_words = || twin.map(|it| format!("{} in {}", it.sign.as_str(), it.commit.short()));
     let lines = facts.lines.total();
     if lines == 0 && facts.whole_files == 0 {
-        return match (twin_words(), reverted) {
-            (Some(words), None) => judged(ChangeState::Superseded, format!("merged: {words}")),
-            _ => judged(ChangeState::Gone, "no line of it is in the fork's tree".to_owned()),
-        };
+        return judge_without_own(facts);
     }
-    let words = likeness_words(facts.likeness);
-    let has_lines = has_lines(facts.likeness);
-    // A file without lines has nothing to be compared by.
-    let is_taken = lines > 0 && facts.whole_files == 0 && facts.twin_lines == lines;
-    if let Some(by) = reverted {
+    let words = comparison_words(&facts.comparison);
+    let twin = facts.twins.first();
+    let twin_words = twin.map(|it| format!("{} in {}", it.sign.as_str(), it.commit.short()));
+    if facts.comparison.is_exact() && facts.effect.parts_of_fork == 0 {
+        let files = match facts.comparison.files {
+            1 => "upstream's file has all of it in its place".to_owned(),
+            count => format!("upstream's {count} files have all of it in its place"),
+        };
+        let twin = twin_words.map(|words| format!("; {words}")).unwrap_or_default();
+        return judged(ChangeState::Superseded, files + &twin);
+    }
+    if let Some(by) = facts.twins.iter().find_map(|twin| twin.reverted_by.as_ref()) {
         let why = format!("upstream took it and undid it in {}; {words}", by.short());
         return judged(held(facts), why);
     }
-    match twin_words() {
-        Some(twin) if is_taken && has_lines => {
-            judged(ChangeState::Superseded, format!("{twin}; {words}"))
+    let all = facts.comparison.all;
+    // A file without lines has nothing to be compared by.
+    let is_taken = lines > 0 && facts.whole_files == 0 && facts.twin_lines == lines;
+    let is_there = has_lines(all);
+    match twin_words {
+        Some(twin) if has_nothing(all) => {
+            judged(held(facts), format!("{twin}, but nothing of it is there now; {words}"))
         }
-        Some(twin) if is_taken || has_lines => {
+        Some(twin) if is_taken || is_there => {
             judged(ChangeState::LikelySuperseded, format!("{twin}; {words}"))
         }
-        None if has_lines && facts.likeness.added >= LEAST_LINES && facts.whole_files == 0 => {
+        None if is_there && facts.comparison.telling.added >= LEAST_LINES => {
             judged(ChangeState::LikelySuperseded, format!("by its lines alone: {words}"))
         }
-        Some(_) | None => judged(held(facts), held_words(facts)),
+        Some(_) | None => judged(held(facts), held_words(facts.effect)),
     }
 }
 
-/// Whole or changed, by the lines that the commits wrote.
+/// Decides about a change of which nothing is the fork's own: it is lost, it is upstream's by now, or other commits stand where it
+/// did.
+fn judge_without_own(facts: &ChangeFacts) -> JudgedChange {
+    let judged = |state, why: String| JudgedChange { state, why };
+    let Effect { lines, parts, .. } = facts.effect;
+    let mut all = lines;
+    all += parts;
+    if all.written == 0 {
+        let why = "no line of the fork's own, and no commit that did anything else, belongs to it";
+        return judged(ChangeState::Gone, why.to_owned());
+    }
+    let words = held_words(facts.effect);
+    match (all.in_fork, all.in_upstream) {
+        (0, _) => judged(ChangeState::Gone, words),
+        (held, upstream) if held == all.written && upstream == all.written => judged(
+            ChangeState::Superseded,
+            format!(
+                "merged: {words}, and so they are in upstream's; nothing of it is the fork's own"
+            ),
+        ),
+        _ => judged(held(facts), words),
+    }
+}
+
+/// Whole or changed, by what the commits did.
 fn held(facts: &ChangeFacts) -> ChangeState {
-    match facts.written {
-        Some((written, held)) if !is_share(held, written, WHOLE) => ChangeState::Changed,
-        Some(_) | None => ChangeState::Whole,
+    let Effect { lines, parts, .. } = facts.effect;
+    match lines.in_fork == lines.written && parts.in_fork == parts.written {
+        true => ChangeState::Whole,
+        false => ChangeState::Changed,
     }
 }
 
-fn held_words(facts: &ChangeFacts) -> String {
-    match facts.written {
-        Some((0, _)) | None => "its lines are in the fork's tree".to_owned(),
-        Some((written, held)) => {
-            format!("{held} of {written} lines that its commits wrote are in the fork's tree")
-        }
+fn held_words(effect: Effect) -> String {
+    let Effect { lines, parts, .. } = effect;
+    let lines = (lines.written > 0).then(|| {
+        format!("{} of {} lines that its commits added or removed", lines.in_fork, lines.written)
+    });
+    let parts = (parts.written > 0).then(|| {
+        format!("{} of {} modes, names and files without lines", parts.in_fork, parts.written)
+    });
+    let all: Vec<String> = [lines, parts].into_iter().flatten().collect();
+    match all.is_empty() {
+        true => "its lines are in the fork's tree".to_owned(),
+        false => format!("{} are so in the fork's tree", all.join(" and ")),
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of lines are small")]
-fn is_share(part: usize, whole: usize, least: f64) -> bool {
-    part as f64 >= whole as f64 * least
-}
-
-/// Returns whether upstream's files have what the change adds and lack what it removes. A change without telling lines says
-/// nothing.
+/// Returns whether upstream's files have most of what the change adds and lack most of what it removes. A change without lines
+/// says nothing.
 fn has_lines(likeness: Likeness) -> bool {
     let (added, removed) = (likeness.added_share(), likeness.removed_share());
     let has_any = added.is_some() || removed.is_some();
     has_any
         && added.is_none_or(|share| share >= HAS_ADDED)
-        && removed.is_none_or(|share| share <= GONE)
+        && removed.is_none_or(|share| share <= HAS_NONE)
 }
 
-fn likeness_words(likeness: Likeness) -> String {
-    let Likeness { added, added_found, removed, removed_found } = likeness;
-    match (added, removed) {
+/// Returns whether upstream's files have next to nothing of what the change does.
+fn has_nothing(likeness: Likeness) -> bool {
+    let (added, removed) = (likeness.added_share(), likeness.removed_share());
+    let has_any = added.is_some() || removed.is_some();
+    has_any
+        && added.is_none_or(|share| share <= HAS_NONE)
+        && removed.is_none_or(|share| share >= HAS_ADDED)
+}
+
+fn comparison_words(comparison: &Comparison) -> String {
+    let Likeness { added, added_found, removed, removed_found } = comparison.all;
+    let words = match (added, removed) {
         (0, 0) => "no line of it can be compared".to_owned(),
         (_, 0) => format!("upstream's files have {added_found} of its {added} lines"),
         (0, _) => format!(
@@ -161,20 +193,43 @@ fn likeness_words(likeness: Likeness) -> String {
         (_, _) => format!(
             "upstream's files have {added_found} of its {added} lines, and still {removed_found} of {removed} that it removes"
         ),
+    };
+    match &comparison.differs {
+        Some((path, difference)) => {
+            format!("{words}, blanks and places not counted; {path}: {}", difference.as_str())
+        }
+        None => words,
     }
 }
 
-/// Gathers the facts about all changes. `since` is where the fork began.
+/// Where changes are compared with upstream.
+#[derive(Clone, Copy, Debug)]
+pub struct StateEnds<'a> {
+    /// Upstream's commit, and the one that the fork began with.
+    pub target: &'a Sha,
+    pub since: &'a Sha,
+    /// Commits that declared changes name, by their numbers, and that upstream's history has.
+    pub merged: &'a [(usize, Sha)],
+}
+
+/// Gathers the facts about all changes.
 pub async fn observe_states(
     repo: &SealedRepo,
     delta: &Delta,
     assignment: &LineAssignment,
-    (target, since): (&Sha, &Sha),
+    ends: StateEnds<'_>,
 ) -> Result<Vec<ChangeFacts>, GitError> {
-    let mut facts: Vec<ChangeFacts> = assignment
-        .changes
-        .iter()
-        .map(|change| ChangeFacts { lines: change.lines, ..ChangeFacts::default() })
+    let StateEnds { target, since, merged } = ends;
+    let comparisons = compare_changes(repo, delta, assignment, target).await?;
+    let effects = observe_effects(repo, delta, assignment, (target, merged)).await?;
+    let changes = assignment.changes.iter().zip(comparisons).zip(effects);
+    let mut facts: Vec<ChangeFacts> = changes
+        .map(|((change, comparison), effect)| ChangeFacts {
+            lines: change.lines,
+            comparison,
+            effect,
+            ..ChangeFacts::default()
+        })
         .collect();
     let places: BTreeSet<usize> =
         assignment.changes.iter().flat_map(|change| &change.commits).copied().collect();
@@ -200,107 +255,16 @@ pub async fn observe_states(
             facts[change].whole_files += 1;
         }
     }
-    let numbers: Vec<usize> = (0..delta.files.len()).collect();
-    for chunk in numbers.chunks(AT_ONCE) {
-        compare_files(repo, delta, assignment, chunk, target, &mut facts).await?;
-    }
-    count_written(repo, delta, assignment, &mut facts).await?;
     Ok(facts)
-}
-
-/// Compares the lines of each change with upstream's files, as if it were the only change of the fork.
-async fn compare_files(
-    repo: &SealedRepo,
-    delta: &Delta,
-    assignment: &LineAssignment,
-    numbers: &[usize],
-    target: &Sha,
-    facts: &mut [ChangeFacts],
-) -> Result<(), GitError> {
-    let files: Vec<(usize, &DeltaFile)> = numbers
-        .iter()
-        .map(|&number| (number, &delta.files[number]))
-        .filter(|(_, file)| !file.hunks().is_empty())
-        .collect();
-    let asked: Vec<&[u8]> = files
-        .iter()
-        .flat_map(|(_, file)| [Some(&file.path), file.was.as_ref()])
-        .flatten()
-        .map(crate::path::TreePath::as_bytes)
-        .collect();
-    let there = repo.entries_at(target, &asked).await?;
-    let of = |file: &DeltaFile| {
-        let names = [Some(&file.path), file.was.as_ref()].into_iter().flatten();
-        names.filter_map(|path| there.get(path.as_bytes())).map(|entry| entry.id.clone()).next()
-    };
-    let theirs: BTreeMap<usize, Sha> =
-        files.iter().filter_map(|(number, file)| Some((*number, of(file)?))).collect();
-    let ends = files.iter().flat_map(|(_, file)| [&file.old, &file.new]).flatten();
-    let ids: BTreeSet<&Sha> = ends.map(|entry| &entry.id).chain(theirs.values()).collect();
-    let texts = read_small(repo, ids, FILE_BYTES).await?;
-    let empty = Vec::new();
-    for (number, file) in files {
-        let text = |entry: &Option<host::git::TreeEntry>| match entry {
-            Some(entry) => texts.get(&entry.id),
-            None => Some(&empty),
-        };
-        let (Some(before), Some(after)) = (text(&file.old), text(&file.new)) else { continue };
-        let other = theirs.get(&number).map_or(Some(&empty), |id| texts.get(id));
-        let Some(other) = other else { continue };
-        let changes: BTreeSet<usize> =
-            file.origins().into_keys().filter_map(|it| assignment.change_of(number, it)).collect();
-        for change in changes {
-            let is_its = |origin| assignment.change_of(number, origin) == Some(change);
-            let with = compose(file.hunks(), before, after, is_its);
-            facts[change].likeness += Likeness::measure(before, &with, other);
-        }
-    }
-    Ok(())
-}
-
-/// Counts what the commits of a change wrote and what the fork's files have of it. Changes that are named by paths have only
-/// some of the lines of their commits, so for them it says nothing.
-async fn count_written(
-    repo: &SealedRepo,
-    delta: &Delta,
-    assignment: &LineAssignment,
-    facts: &mut [ChangeFacts],
-) -> Result<(), GitError> {
-    let is_counted = |number: usize| {
-        matches!(assignment.changes[number].ground, Ground::Commit | Ground::Trailer)
-    };
-    let ids: BTreeSet<&Sha> =
-        delta.files.iter().filter_map(|file| file.new.as_ref()).map(|entry| &entry.id).collect();
-    let mut held: BTreeSet<LineId> = BTreeSet::new();
-    for text in read_small(repo, ids, FILE_BYTES).await?.values() {
-        held.extend(text.split(|&byte| byte == b'\n').filter_map(LineId::of));
-    }
-    let mut owners: BTreeMap<Sha, usize> = BTreeMap::new();
-    for (number, change) in assignment.changes.iter().enumerate().filter(|(it, _)| is_counted(*it))
-    {
-        for &place in change.commits.iter().filter(|&&place| !delta.history.is_merge(place)) {
-            owners.insert(delta.history.commits[place].sha.clone(), number);
-        }
-    }
-    let commits: Vec<Sha> = owners.keys().cloned().collect();
-    for chunk in commits.chunks(AT_ONCE) {
-        // What git cannot read is not counted.
-        let Ok(patches) = patches_of(repo, chunk, 48 << 20).await else { continue };
-        for (sha, patch) in patches {
-            let Some(&number) = owners.get(&sha) else { continue };
-            let lines: Vec<LineId> = patch.added.iter().filter_map(|it| LineId::of(it)).collect();
-            let (written, kept) = facts[number].written.unwrap_or_default();
-            let found = lines.iter().filter(|line| held.contains(line)).count();
-            facts[number].written = Some((written + lines.len(), kept + found));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::compare::Difference;
+    use super::super::effect::Tally;
     use super::super::taken::Sign;
     use super::*;
+    use crate::path::TreePath;
 
     fn twin(reverted: bool) -> Twin {
         let sha = |fill: &str| Sha::parse(&fill.repeat(40)).expect("an id");
@@ -312,10 +276,16 @@ mod tests {
         Likeness { added: 10, added_found, removed: 5, removed_found }
     }
 
+    /// A change of two files, one of which upstream has exactly.
     fn facts(twins: Vec<Twin>, likeness: Likeness) -> ChangeFacts {
         let lines = LineCount { added: 10, removed: 5 };
         let twin_lines = if twins.is_empty() { 0 } else { 15 };
-        ChangeFacts { lines, twins, twin_lines, likeness, ..ChangeFacts::default() }
+        let differs = Some((TreePath::new("a.c".as_bytes()), Difference::Lines));
+        let comparison =
+            Comparison { all: likeness, telling: likeness, files: 2, exact: 1, differs };
+        let held = Tally { written: 15, in_fork: 15, in_upstream: 0 };
+        let effect = Effect { lines: held, ..Effect::default() };
+        ChangeFacts { lines, twins, twin_lines, comparison, effect, ..ChangeFacts::default() }
     }
 
     #[track_caller]
@@ -324,11 +294,22 @@ mod tests {
     }
 
     #[test]
-    fn only_a_recorded_twin_whose_lines_are_there_supersedes() {
+    fn only_a_change_that_upstream_has_whole_and_in_its_place_is_superseded() {
         use ChangeState::{LikelySuperseded, Superseded, Whole};
         let (all, none) = (likeness(10, 0), likeness(0, 5));
-        check(&facts(vec![twin(false)], all), Superseded);
-        check(&facts(vec![twin(false)], none), LikelySuperseded);
+        let exact = |mut facts: ChangeFacts| {
+            facts.comparison.exact = 2;
+            facts
+        };
+        check(&exact(facts(Vec::new(), all)), Superseded);
+        // Upstream may have undone it and done it again.
+        check(&exact(facts(vec![twin(true)], all)), Superseded);
+        let mut moded = exact(facts(vec![twin(false)], all));
+        moded.effect.parts_of_fork = 1;
+        check(&moded, LikelySuperseded);
+        check(&facts(vec![twin(false)], all), LikelySuperseded);
+        check(&facts(vec![twin(false)], likeness(5, 2)), LikelySuperseded);
+        check(&facts(vec![twin(false)], none), Whole);
         check(&facts(Vec::new(), all), LikelySuperseded);
         check(&facts(Vec::new(), none), Whole);
         check(&facts(vec![twin(true)], none), Whole);
@@ -346,16 +327,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_its_lines_tells_whole_from_changed_and_gone() {
-        let none = likeness(0, 5);
-        let part = ChangeFacts { written: Some((10, 5)), ..facts(Vec::new(), none) };
-        check(&part, ChangeState::Changed);
-        let whole = ChangeFacts { written: Some((10, 9)), ..facts(Vec::new(), none) };
-        check(&whole, ChangeState::Whole);
-        check(&ChangeFacts::default(), ChangeState::Gone);
-        let merged = ChangeFacts { twins: vec![twin(false)], ..ChangeFacts::default() };
-        check(&merged, ChangeState::Superseded);
-        let undone = ChangeFacts { twins: vec![twin(true)], ..ChangeFacts::default() };
-        check(&undone, ChangeState::Gone);
+    fn what_is_left_of_its_effect_tells_whole_from_changed() {
+        let effect = |in_fork: usize, parts_in_fork: usize| Effect {
+            lines: Tally { written: 10, in_fork, in_upstream: 0 },
+            parts: Tally { written: 1, in_fork: parts_in_fork, in_upstream: 0 },
+            parts_of_fork: parts_in_fork,
+        };
+        let with = |effect| ChangeFacts { effect, ..facts(Vec::new(), likeness(0, 5)) };
+        check(&with(effect(10, 1)), ChangeState::Whole);
+        check(&with(effect(9, 1)), ChangeState::Changed);
+        check(&with(effect(10, 0)), ChangeState::Changed);
+    }
+
+    #[test]
+    fn a_change_is_gone_only_if_nothing_of_its_effect_is_there() {
+        let check = |in_fork, in_upstream, expected| {
+            let lines = Tally { written: 10, in_fork, in_upstream };
+            let effect = Effect { lines, ..Effect::default() };
+            check(&ChangeFacts { effect, ..ChangeFacts::default() }, expected);
+        };
+        check(0, 0, ChangeState::Gone);
+        check(0, 10, ChangeState::Gone);
+        check(1, 0, ChangeState::Changed);
+        check(10, 0, ChangeState::Whole);
+        check(10, 9, ChangeState::Whole);
+        check(10, 10, ChangeState::Superseded);
+        self::check(&ChangeFacts::default(), ChangeState::Gone);
     }
 }

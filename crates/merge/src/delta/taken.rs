@@ -5,17 +5,22 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use host::git::{ComparedCommit, GitError, HistoryCommit, SealedRepo};
+use host::git::{ChangedEntry, ComparedCommit, GitError, HistoryCommit, SealedRepo};
 use model::id::Sha;
 use serde::Serialize;
 
 use super::history::OwnHistory;
 use crate::contract::patches_of;
+use crate::entry::{by_path, read_small};
+use crate::likeness::Likeness;
 use crate::provenance::read_provenance;
 
 /// Commits whose patches are read at once, and bytes of them.
 const PATCHES_AT_ONCE: usize = 300;
 const PATCH_BYTES: usize = 48 << 20;
+
+/// Largest file that is compared, in bytes.
+const FILE_BYTES: usize = 4 << 20;
 
 /// Digits by which messages name a commit at least.
 const ID_DIGITS: usize = 12;
@@ -24,7 +29,7 @@ const ID_DIGITS: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sign {
-    /// The same patch id.
+    /// The same patch id, which does not count blanks.
     SamePatch,
     /// The same `Change-Id`.
     SameChangeId,
@@ -39,7 +44,7 @@ pub enum Sign {
 impl Sign {
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::SamePatch => "the same patch",
+            Self::SamePatch => "the same patch but for blanks",
             Self::SameChangeId => "the same Change-Id",
             Self::UpstreamNamesIt => "upstream's message names it",
             Self::ForkNamesIt => "its message names upstream's",
@@ -53,7 +58,7 @@ impl Sign {
 pub struct Twin {
     pub commit: Sha,
     pub sign: Sign,
-    /// A later commit of upstream that undoes it.
+    /// A later commit of upstream that says so and undoes it.
     pub reverted_by: Option<Sha>,
 }
 
@@ -69,11 +74,50 @@ pub async fn find_twins(
     let open: BTreeSet<usize> =
         places.iter().copied().filter(|place| !found.contains_key(place)).collect();
     found.extend(by_patches(repo, history, &open, &theirs).await?);
-    let twin = |(place, (sign, commit)): (usize, (Sign, Sha))| {
-        let reverted_by = reverts.get(&commit.as_str()[..ID_DIGITS]).cloned();
-        (place, Twin { commit, sign, reverted_by })
+    let mut twins = BTreeMap::new();
+    for (place, (sign, commit)) in found {
+        let claimed = reverts.get(&commit.as_str()[..ID_DIGITS]);
+        let reverted_by = match claimed {
+            Some(by) if undoes(repo, &commit, by).await? => Some(by.clone()),
+            Some(_) | None => None,
+        };
+        twins.insert(place, Twin { commit, sign, reverted_by });
+    }
+    Ok(twins)
+}
+
+/// Share of a commit's lines that are there before it is undone, and up to which they may be there after.
+const IS_THERE: f64 = 0.9;
+const IS_UNDONE: f64 = 0.2;
+
+/// Returns whether a commit undoes another one, by what it does: a message may quote a revert, or speak of another branch.
+async fn undoes(repo: &SealedRepo, commit: &Sha, by: &Sha) -> Result<bool, GitError> {
+    let asked = [(commit.clone(), None), (by.clone(), None)];
+    let [done, undone]: [Vec<ChangedEntry>; 2] = match repo.changes_of(&asked).await?.try_into() {
+        Ok(both) => both,
+        Err(_) => return Ok(false),
     };
-    Ok(found.into_iter().map(twin).collect())
+    let undone = by_path(undone);
+    let both: Vec<(&ChangedEntry, &ChangedEntry)> =
+        done.iter().filter_map(|it| Some((it, undone.get(&it.path)?))).collect();
+    let sides = both.iter().flat_map(|(one, other)| [&one.old, &one.new, &other.old, &other.new]);
+    let texts = read_small(repo, sides.flatten().collect(), FILE_BYTES).await?;
+    let empty = Vec::new();
+    let text = |id: &Option<Sha>| id.as_ref().map_or(Some(&empty), |id| texts.get(id));
+    let (mut before, mut after, mut whole) = (Likeness::default(), Likeness::default(), 0);
+    for (one, other) in both {
+        whole += usize::from((&other.old, &other.new) == (&one.new, &one.old));
+        let (Some(old), Some(new)) = (text(&one.old), text(&one.new)) else { continue };
+        let (Some(from), Some(to)) = (text(&other.old), text(&other.new)) else { continue };
+        before += Likeness::measure_all(old, new, from);
+        after += Likeness::measure_all(old, new, to);
+    }
+    let was_there = before.added_share().is_none_or(|share| share >= IS_THERE)
+        && before.removed_share().is_none_or(|share| share <= IS_UNDONE);
+    let is_undone = after.added_share().is_none_or(|share| share <= IS_UNDONE)
+        && after.removed_share().is_none_or(|share| share >= IS_THERE);
+    let has_lines = before.added + before.removed > 0;
+    Ok((has_lines && was_there && is_undone) || (whole > 0 && whole == done.len()))
 }
 
 type Signs = BTreeMap<usize, (Sign, Sha)>;

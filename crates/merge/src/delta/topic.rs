@@ -25,13 +25,18 @@ impl Topics {
         topics
     }
 
-    /// Name of the topic that a commit belongs to.
-    pub(super) fn name_of(&self, history: &OwnHistory, place: usize) -> String {
+    /// The commit that names the topic of a commit.
+    pub(super) fn naming(&self, place: usize) -> usize {
         let mut place = place;
         // What amends a commit of a branch belongs to the branch.
         while let Some(&by) = self.named_by.get(&place) {
             place = by;
         }
+        place
+    }
+
+    /// Name of the topic that a commit names.
+    pub(super) fn title(history: &OwnHistory, place: usize) -> String {
         let commit = &history.commits[place];
         let name = match history.is_merge(place) {
             true => merge_title(&commit.message),

@@ -92,7 +92,7 @@ impl Trace {
             match touch {
                 None => self.pass(history, place, 0, path, walkers),
                 Some(Touch::Takes(parent)) => self.pass(history, place, *parent, path, walkers),
-                Some(Touch::Change { old, new }) => {
+                Some(Touch::Change { old, new, .. }) => {
                     self.change(history, place, (old.as_ref(), new.as_ref()), walkers, contents);
                 }
                 Some(Touch::Merges { parents, new }) => {
@@ -132,7 +132,7 @@ impl Trace {
     fn needs_of(&self, touch: &Touch, contents: &Contents) -> BTreeSet<Sha> {
         let (versions, new): (Vec<&Version>, _) = match touch {
             Touch::Takes(_) => return BTreeSet::new(),
-            Touch::Change { old, new } => (old.iter().collect(), new),
+            Touch::Change { old, new, .. } => (old.iter().collect(), new),
             Touch::Merges { parents, new } => (parents.iter().flatten().collect(), new),
         };
         // What a file without a version before it or after it says is plain.
@@ -154,7 +154,7 @@ impl Trace {
         for touch in history.touches_from(path, place).take(self.ahead) {
             match touch {
                 Touch::Takes(_) => {}
-                Touch::Change { old, new } => {
+                Touch::Change { old, new, .. } => {
                     needs.extend(old.iter().map(|version| version.id.clone()).chain(new.clone()));
                 }
                 Touch::Merges { parents, new } => {

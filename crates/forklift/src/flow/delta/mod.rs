@@ -3,14 +3,15 @@
 mod sizes;
 mod stack;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use host::git::Git;
 use jiff::Timestamp;
 use merge::delta::change::{DeclaredChange, LineAssignment, assign};
 use merge::delta::heat::Heat;
-use merge::delta::state::{judge_change, observe_states};
+use merge::delta::revert::find_reverts;
+use merge::delta::state::{StateEnds, judge_change, observe_states};
 use merge::delta::{Delta, DeltaEnds, TracedContents, observe_delta};
 use merge::resolver::history::MERGES_CAP;
 use model::id::Sha;
@@ -27,8 +28,11 @@ use crate::commands::ForkliftDirs;
 use crate::commands::history::short_address;
 use crate::commands::run_args::LookArgs;
 use crate::exit::{Failure, OrExit};
+use crate::flow::integrate::host_identity;
+use crate::rules::delta::check::is_droppable;
 use crate::rules::delta::fork_toml::{FORK_TOML, parse_fork_toml};
 use crate::rules::delta::report::{DeltaReport, make_report};
+use crate::rules::words::counted;
 
 /// Most bytes of FORK.toml.
 const FORK_TOML_CAP: usize = 256 * 1024;
@@ -42,6 +46,8 @@ pub(crate) struct ForkDelta {
     pub(crate) assignment: LineAssignment,
     /// Conflicts of the newest merges of upstream.
     heat: Heat,
+    /// Commits that declared changes name, by the numbers of the changes, and that upstream's history has.
+    merged: Vec<(usize, Sha)>,
 }
 
 impl ForkDelta {
@@ -86,10 +92,10 @@ impl ForkDelta {
         if kept != traced_now {
             save_kept(&file, &traced_now);
         }
-        warn_about_declared(ui, &delta, &declared);
+        let merged = find_merged(ui, (&seen, &past), &delta, &declared).await?;
         let assignment = assign(&delta, &declared);
         let heat = read_heat(ui, &seen, &past, &places.cache).await?;
-        Ok(Self { seen, past, delta, assignment, heat })
+        Ok(Self { seen, past, delta, assignment, heat, merged })
     }
 
     /// Names for people: the fork and its upstream, as in their addresses.
@@ -108,14 +114,33 @@ impl ForkDelta {
     pub(crate) async fn checked(&self, ui: &Ui, now: Timestamp) -> Result<DeltaReport, Failure> {
         ui.phase("check", "comparing the changes with what upstream has");
         let since = self.delta.history.began().unwrap_or(&self.delta.parted);
-        let ends = (&self.seen.pins.upstream, since);
+        let ends = StateEnds { target: &self.seen.pins.upstream, since, merged: &self.merged };
         let facts = observe_states(&self.past.sealed, &self.delta, &self.assignment, ends);
         let mut report = self.report(now);
         for (row, facts) in report.changes.iter_mut().zip(facts.await.or_machine()?) {
             row.judged = Some(judge_change(&facts));
             row.twins = facts.twins;
+            row.effect = Some(facts.effect);
         }
         Ok(report)
+    }
+
+    /// The reverts that drop what upstream has, tried in memory, by the numbers of the changes.
+    pub(crate) async fn reverts(
+        &self,
+        ui: &Ui,
+        report: &DeltaReport,
+    ) -> Result<BTreeMap<usize, Vec<Sha>>, Failure> {
+        let changes = report.changes.iter().enumerate().filter(|(_, change)| is_droppable(change));
+        let changes: Vec<usize> = changes.map(|(number, _)| number).collect();
+        if changes.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        ui.phase("check", &format!("trying the reverts of {}", counted(changes.len(), "change")));
+        let delta = (&self.delta, &self.assignment);
+        let identity = host_identity();
+        let by = (&identity, Timestamp::UNIX_EPOCH);
+        find_reverts(&self.past.sealed, delta, &changes, by).await.or_machine()
     }
 }
 
@@ -168,15 +193,34 @@ async fn read_declared(repo: &Git, base: &Sha) -> Result<Vec<DeclaredChange>, Fa
         .map_err(|fault| Failure::usage(format!("{name} on the fork's main branch: {fault}")))
 }
 
-fn warn_about_declared(ui: &Ui, delta: &Delta, declared: &[DeclaredChange]) {
-    for change in declared {
-        for commit in change.commits.iter().filter(|id| delta.history.find(id).is_none()) {
-            ui.warn(&format!(
-                "FORK.toml: change '{}' names {commit}, which is no commit of the fork's own",
-                change.name
-            ));
+/// Sorts the commits that declared changes name and that are not the fork's own: those that upstream has, and unknown ones, which
+/// are warned about.
+async fn find_merged(
+    ui: &Ui,
+    (seen, past): (&Observation, &ForkPast),
+    delta: &Delta,
+    declared: &[DeclaredChange],
+) -> Result<Vec<(usize, Sha)>, Failure> {
+    let mut merged = Vec::new();
+    for (number, change) in declared.iter().enumerate() {
+        for id in change.commits.iter().filter(|id| delta.history.find(id).is_none()) {
+            let commit = past.sealed.resolve_commit(id).await.or_machine()?;
+            let is_upstreams = match &commit {
+                Some(commit) => {
+                    past.sealed.is_ancestor(commit, &seen.pins.upstream).await.or_machine()?
+                }
+                None => false,
+            };
+            match commit.filter(|_| is_upstreams) {
+                Some(commit) => merged.push((number, commit)),
+                None => ui.warn(&format!(
+                    "FORK.toml: change '{}' names {id}, which is no commit of the fork's own, nor of upstream's",
+                    change.name
+                )),
+            }
         }
     }
+    Ok(merged)
 }
 
 /// All that is upstream's: its branches as fetched, and those of its tags that the fork has taken, since a release may be on a

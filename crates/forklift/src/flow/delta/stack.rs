@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::git::{NewEntry, TreeEdit};
+use host::git::{NewEntry, OldValue, TreeEdit};
 use jiff::Timestamp;
 use merge::delta::change::NamedChange;
 use merge::delta::restack::{Restack, restack};
@@ -10,6 +10,7 @@ use merge::delta::stack::{Stack, StepText, make_stack};
 use merge::resolver::ResolveOptions;
 use merge::resolver::decide::TrustThreshold;
 use model::exit::ForkliftExit;
+use model::id::BranchName;
 use shell::Ui;
 
 use super::ForkDelta;
@@ -145,6 +146,7 @@ impl ForkDelta {
         &self,
         ui: &Ui,
         places: &ForkliftDirs,
+        when: Timestamp,
     ) -> Result<(Stack, Restack), Failure> {
         let stack = self.stack(ui).await?;
         let file = self.seen.fork_file.as_ref();
@@ -167,10 +169,27 @@ impl ForkDelta {
             &self.past.sealed,
             &stack,
             &pins.upstream,
-            (&identity, Timestamp::UNIX_EPOCH),
+            (&identity, when),
             options,
             |done| ui.progress("rebase", &format!("applied {done} of {count}")),
         );
         Ok((stack.clone(), done.await.or_machine()?))
+    }
+
+    /// Leaves the result of a rebase as a branch of the user's repository, which does not exist yet. The checkout stays as it is.
+    pub(crate) async fn leave_branch(
+        &self,
+        branch: &BranchName,
+        done: &Restack,
+    ) -> Result<(), Failure> {
+        let repo = &self.seen.repo;
+        let onto = std::slice::from_ref(&self.seen.pins.upstream);
+        if done.tip != self.seen.pins.upstream {
+            let packs = repo.objects_dir().join("pack");
+            std::fs::create_dir_all(&packs).or_machine()?;
+            let tip = std::slice::from_ref(&done.tip);
+            self.past.sealed.pack_into(&packs, tip, onto).await.or_machine()?;
+        }
+        repo.move_branch(branch, &done.tip, OldValue::Missing).await.or_machine()
     }
 }

@@ -1,9 +1,12 @@
 //! Proposals of a check of the inventory: the changes that upstream has taken, how to drop them, and what would remain. Pure.
 
+use std::collections::BTreeMap;
+
 use merge::delta::LineCount;
 use merge::delta::change::{Ground, UpstreamState};
 use merge::delta::state::ChangeState;
 use model::exit::ForkliftExit;
+use model::id::Sha;
 use serde::Serialize;
 
 use super::report::{ChangeRow, DeltaReport};
@@ -13,7 +16,8 @@ use super::report::{ChangeRow, DeltaReport};
 pub(crate) struct ProposedDrop {
     pub(crate) name: String,
     pub(crate) lines: LineCount,
-    /// Reverts that drop it, the newest first. A commit may have lines in other changes as well; then it is not here.
+    /// Commits whose reverts, in this order, take away the change and nothing else, as tried in memory. Without them its lines
+    /// become upstream's with the next merge.
     pub(crate) reverts: Vec<String>,
 }
 
@@ -21,31 +25,42 @@ pub(crate) struct ProposedDrop {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct DropProposal {
     pub(crate) drops: Vec<ProposedDrop>,
-    /// Lines of the fork without them.
+    /// Lines of the fork after the reverts, and after the next merge as well.
+    pub(crate) after_reverts: LineCount,
     pub(crate) remaining: LineCount,
+    /// Changes that upstream only seems to have: to be looked at, never to be dropped for that.
+    pub(crate) look_at: Vec<String>,
 }
 
-pub(crate) fn propose_drops(report: &DeltaReport) -> DropProposal {
-    let is_superseded = |change: &&ChangeRow| {
-        change.state() == Some(ChangeState::Superseded) && change.lines.total() > 0
-    };
+/// Returns whether upstream has a change of which something is the fork's own.
+pub(crate) fn is_droppable(change: &ChangeRow) -> bool {
+    change.state() == Some(ChangeState::Superseded) && !change.files.is_empty()
+}
+
+/// Makes the proposal; `reverts` has the commits by the numbers of the changes.
+pub(crate) fn propose_drops(
+    report: &DeltaReport,
+    reverts: &BTreeMap<usize, Vec<Sha>>,
+) -> DropProposal {
+    let mut after_reverts = report.lines;
     let mut remaining = report.lines;
     let mut drops = Vec::new();
-    for change in report.changes.iter().filter(is_superseded) {
-        remaining.added -= change.lines.added;
-        remaining.removed -= change.lines.removed;
-        let is_elsewhere = |sha: &model::id::Sha| {
-            let others = report.changes.iter().filter(|other| other.name != change.name);
-            others.flat_map(|other| &other.commits).any(|commit| commit.sha == *sha)
-        };
-        let plain = change.commits.iter().filter(|commit| !commit.merge);
-        let reverts = plain
-            .filter(|commit| !is_elsewhere(&commit.sha))
-            .map(|commit| commit.sha.short().to_owned())
-            .collect();
+    let less = |lines: &mut LineCount, part: LineCount| {
+        lines.added -= part.added;
+        lines.removed -= part.removed;
+    };
+    for (number, change) in report.changes.iter().enumerate().filter(|(_, it)| is_droppable(it)) {
+        less(&mut remaining, change.lines);
+        let commits = reverts.get(&number);
+        if commits.is_some() {
+            less(&mut after_reverts, change.lines);
+        }
+        let reverts = commits.into_iter().flatten().map(|sha| sha.short().to_owned()).collect();
         drops.push(ProposedDrop { name: change.name.clone(), lines: change.lines, reverts });
     }
-    DropProposal { drops, remaining }
+    let is_likely = |change: &&ChangeRow| change.state() == Some(ChangeState::LikelySuperseded);
+    let look_at = report.changes.iter().filter(is_likely).map(|it| it.name.clone()).collect();
+    DropProposal { drops, after_reverts, remaining, look_at }
 }
 
 /// The status: a declared change that is gone outranks one that upstream has taken. One that the fork declares as merged may be
@@ -76,12 +91,10 @@ impl ChangeRow {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::BTreeMap;
-
     use merge::delta::state::JudgedChange;
-    use model::id::Sha;
+    use merge::path::TreePath;
 
-    use super::super::report::{CommitRow, NoCommitLines};
+    use super::super::report::{CommitRow, DeltaFileRow, NoCommitLines};
     use super::*;
 
     fn sha(fill: char) -> Sha {
@@ -102,13 +115,17 @@ pub(crate) mod tests {
             upstream: None,
             retire_when: None,
             lines: LineCount { added, removed: 0 },
-            files: Vec::new(),
+            files: vec![DeltaFileRow {
+                path: TreePath::new("a.c".as_bytes()),
+                lines: LineCount { added, removed: 0 },
+            }],
             commits: vec![CommitRow { sha: sha(commit), subject: name.to_owned(), merge: false }],
             conflicts: 0,
             oldest_days: None,
             newest_days: None,
             judged: Some(JudgedChange { state, why: "because".to_owned() }),
             twins: Vec::new(),
+            effect: None,
         }
     }
 
@@ -139,21 +156,23 @@ pub(crate) mod tests {
             change("two", Ground::Commit, LikelySuperseded, '2'),
             change("three", Ground::Declared, Whole, '3'),
         ]);
-        let proposal = propose_drops(&report);
+        let reverts = BTreeMap::from([(0, vec![sha('1')])]);
+        let proposal = propose_drops(&report, &reverts);
         let names: Vec<&str> = proposal.drops.iter().map(|drop| drop.name.as_str()).collect();
         assert_eq!(names, ["one"]);
         assert_eq!(proposal.drops[0].reverts, [sha('1').short()]);
+        assert_eq!(proposal.look_at, ["two"]);
         assert_eq!(proposal.remaining, LineCount { added: 6, removed: 0 });
         assert_eq!(check_status(&report), ForkliftExit::Superseded);
     }
 
     #[test]
-    fn a_commit_with_lines_in_another_change_is_not_reverted() {
-        let report = report(vec![
-            change("one", Ground::Commit, ChangeState::Superseded, '1'),
-            change("two", Ground::Declared, ChangeState::Whole, '1'),
-        ]);
-        assert!(propose_drops(&report).drops[0].reverts.is_empty());
+    fn what_no_revert_takes_away_remains_until_the_next_merge() {
+        let report = report(vec![change("one", Ground::Commit, ChangeState::Superseded, '1')]);
+        let proposal = propose_drops(&report, &BTreeMap::new());
+        assert!(proposal.drops[0].reverts.is_empty());
+        assert_eq!(proposal.after_reverts, LineCount { added: 3, removed: 0 });
+        assert_eq!(proposal.remaining, LineCount::default());
     }
 
     #[test]

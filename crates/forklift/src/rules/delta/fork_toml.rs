@@ -1,8 +1,11 @@
 //! `FORK.toml`: the changes that a fork declares. It lies beside FORK.md on the fork's main branch.
 
+use std::ops::Range;
+
 use merge::delta::change::{DeclaredChange, UpstreamState};
 use merge::pattern::{PathPatterns, check_pattern};
 use serde::Deserialize;
+use toml::{Spanned, Value};
 
 /// Paths of the file, in order of preference.
 pub(crate) const FORK_TOML: [&str; 2] = ["FORK.toml", ".agents/FORK.toml"];
@@ -10,8 +13,16 @@ pub(crate) const FORK_TOML: [&str; 2] = ["FORK.toml", ".agents/FORK.toml"];
 /// Digits by which a commit is named at least.
 const LEAST_DIGITS: usize = 7;
 
+/// A fault of the file, with its line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ForkTomlFault {
+#[error("{}{fault}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub(crate) struct ForkTomlError {
+    line: Option<usize>,
+    fault: ForkTomlFault,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum ForkTomlFault {
     #[error("{0}")]
     Shape(String),
     #[error("a change has an empty name")]
@@ -39,100 +50,98 @@ struct FileText {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChangeText {
-    name: String,
+    name: Spanned<String>,
     intent: Option<String>,
     #[serde(default)]
-    paths: Vec<String>,
+    paths: Vec<Spanned<String>>,
     #[serde(default)]
-    commits: Vec<String>,
-    upstream: Option<UpstreamText>,
+    commits: Vec<Spanned<String>>,
+    upstream: Option<Spanned<Value>>,
     #[serde(alias = "retire-when")]
     retire_when: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum UpstreamText {
-    Word(String),
-    State(UpstreamTable),
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct UpstreamTable {
-    open: Option<String>,
-    merged: Option<String>,
-    rejected: Option<String>,
-}
-
 /// Parses the file.
-pub(crate) fn parse_fork_toml(text: &str) -> Result<Vec<DeclaredChange>, ForkTomlFault> {
+pub(crate) fn parse_fork_toml(text: &str) -> Result<Vec<DeclaredChange>, ForkTomlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let at = |span: Range<usize>, fault| {
+        let line = Some(1 + text[..span.start].matches('\n').count());
+        ForkTomlError { line, fault }
+    };
     let file: FileText = toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
-        let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-        ForkTomlFault::Shape(format!("{place}{}", error.message().replace('\n', ", ")))
+        let fault = ForkTomlFault::Shape(error.message().replace('\n', ", "));
+        match error.span() {
+            Some(span) => at(span, fault),
+            None => ForkTomlError { line: None, fault },
+        }
     })?;
     let mut changes: Vec<DeclaredChange> = Vec::new();
     for change in file.change {
-        let change = check_change(change)?;
+        let named = change.name.span();
+        let change = check_change(change).map_err(|(span, fault)| at(span, fault))?;
         if changes.iter().any(|known| known.name == change.name) {
-            return Err(ForkTomlFault::Twice(change.name));
+            return Err(at(named, ForkTomlFault::Twice(change.name)));
         }
         changes.push(change);
     }
     Ok(changes)
 }
 
-fn check_change(change: ChangeText) -> Result<DeclaredChange, ForkTomlFault> {
-    let name = change.name.trim().to_owned();
+/// A fault and its place in the text.
+type PlacedFault = (Range<usize>, ForkTomlFault);
+
+fn check_change(change: ChangeText) -> Result<DeclaredChange, PlacedFault> {
+    let name = change.name.get_ref().trim().to_owned();
     if name.is_empty() {
-        return Err(ForkTomlFault::Nameless);
+        return Err((change.name.span(), ForkTomlFault::Nameless));
     }
-    for pattern in &change.paths {
-        check_pattern(pattern)
-            .map_err(|fault| ForkTomlFault::Pattern { name: name.clone(), fault })?;
+    let mut paths = Vec::new();
+    for pattern in change.paths {
+        check_pattern(pattern.get_ref()).map_err(|fault| {
+            (pattern.span(), ForkTomlFault::Pattern { name: name.clone(), fault })
+        })?;
+        paths.push(pattern.into_inner());
     }
     let mut commits = Vec::new();
     for commit in change.commits {
+        let span = commit.span();
+        let commit = commit.into_inner();
         let is_id = (LEAST_DIGITS..=64).contains(&commit.len())
             && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id {
-            return Err(ForkTomlFault::Commit { name, commit });
+            return Err((span, ForkTomlFault::Commit { name, commit }));
         }
         commits.push(commit.to_ascii_lowercase());
     }
     let upstream = match change.upstream {
         None => None,
-        Some(text) => Some(
-            upstream_state(text).ok_or_else(|| ForkTomlFault::Upstream { name: name.clone() })?,
-        ),
+        Some(value) => {
+            let fault = || (value.span(), ForkTomlFault::Upstream { name: name.clone() });
+            Some(upstream_state(value.get_ref()).ok_or_else(fault)?)
+        }
     };
     Ok(DeclaredChange {
         name,
         intent: change.intent,
-        paths: PathPatterns::new(&change.paths),
+        paths: PathPatterns::new(&paths),
         commits,
         upstream,
         retire_when: change.retire_when,
     })
 }
 
-fn upstream_state(text: UpstreamText) -> Option<UpstreamState> {
-    match text {
-        UpstreamText::Word(word) => (word == "not sent").then_some(UpstreamState::NotSent),
-        UpstreamText::State(UpstreamTable { open: Some(url), merged: None, rejected: None }) => {
-            Some(UpstreamState::Open(url))
-        }
-        UpstreamText::State(UpstreamTable {
-            open: None,
-            merged: Some(version),
-            rejected: None,
-        }) => Some(UpstreamState::Merged(version)),
-        UpstreamText::State(UpstreamTable { open: None, merged: None, rejected: Some(url) }) => {
-            Some(UpstreamState::Rejected(url))
-        }
-        UpstreamText::State(_) => None,
+fn upstream_state(value: &Value) -> Option<UpstreamState> {
+    if let Value::String(word) = value {
+        return (word == "not sent").then_some(UpstreamState::NotSent);
+    }
+    let table = value.as_table().filter(|table| table.len() == 1)?;
+    let (key, value) = table.iter().next()?;
+    let value = value.as_str()?.to_owned();
+    match key.as_str() {
+        "open" => Some(UpstreamState::Open(value)),
+        "merged" => Some(UpstreamState::Merged(value)),
+        "rejected" => Some(UpstreamState::Rejected(value)),
+        _ => None,
     }
 }
 
@@ -171,17 +180,28 @@ mod tests {
             "{}",
             fault("[[change]]\nname = \"a\"\nintend = \"b\"\n")
         );
-        assert!(fault("[[change]]\n").contains("name"));
-        assert!(fault("[[change]]\nname = \" \"\n").contains("empty name"));
-        assert!(
-            fault("[[change]]\nname = \"a\"\n[[change]]\nname = \"a\"\n").contains("two changes")
-        );
-        assert!(
-            fault("[[change]]\nname = \"a\"\ncommits = [\"x\"]\n").contains("'x' is no commit")
-        );
-        assert!(fault("[[change]]\nname = \"a\"\npaths = [\"a[b\"]\n").contains("'a[b'"));
-        assert!(fault("[[change]]\nname = \"a\"\nupstream = \"sent\"\n").contains("not sent"));
-        let two = "[[change]]\nname = \"a\"\nupstream = {open = \"x\", merged = \"y\"}\n";
-        assert!(fault(two).contains("one of open"));
+        for (text, line, words) in [
+            ("[[change]]\n", "line 1: ", "name"),
+            ("\n[[change]]\nname = \" \"\n", "line 3: ", "empty name"),
+            ("[[change]]\nname = \"a\"\n[[change]]\nname = \" a \"\n", "line 4: ", "two changes"),
+            (
+                "[[change]]\nname = \"a\"\ncommits = [\n\"abcdef0\",\n\"x\"]\n",
+                "line 5: ",
+                "'x' is no commit",
+            ),
+            ("[[change]]\nname = \"a\"\npaths = [\n\"x\",\n\"a[b\"]\n", "line 5: ", "'a[b'"),
+            ("[[change]]\nname = \"a\"\nupstream = \"sent\"\n", "line 3: ", "not sent"),
+            ("[[change]]\nname = \"a\"\nupstream = {opened = \"x\"}\n", "line 3: ", "one of open"),
+            ("[[change]]\nname = \"a\"\nupstream = {}\n", "line 3: ", "one of open"),
+            ("[[change]]\nname = \"a\"\nupstream = {open = 3}\n", "line 3: ", "one of open"),
+            (
+                "[[change]]\nname = \"a\"\nupstream = {open = \"x\", merged = \"y\"}\n",
+                "line 3: ",
+                "one of open",
+            ),
+        ] {
+            let said = fault(text);
+            assert!(said.starts_with(line) && said.contains(words), "{text}: {said}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use merge::delta::change::{Ground, LineAssignment, NamedChange, UpstreamState};
+use merge::delta::effect::Effect;
 use merge::delta::heat::Heat;
 use merge::delta::state::JudgedChange;
 use merge::delta::taken::Twin;
@@ -83,6 +84,9 @@ pub(crate) struct ChangeRow {
     pub(crate) judged: Option<JudgedChange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) twins: Vec<Twin>,
+    /// What its commits did, and how much of it is so in the fork's tree and in upstream's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<Effect>,
 }
 
 #[derive(Debug, Serialize)]
@@ -181,6 +185,7 @@ fn make_row(delta: &Delta, change: &NamedChange, now: i64) -> ChangeRow {
         conflicts: 0,
         judged: None,
         twins: Vec::new(),
+        effect: None,
     }
 }
 
