@@ -49,7 +49,7 @@ impl RunBudget {
         run: &NewRun<'_>,
     ) -> Result<(), Failure> {
         let RunContext { home, rows, .. } = context;
-        settle_issue(home, rows.host(), &*rows.store()?, key)?;
+        settle_issue(home, &rows.host()?, &*rows.store()?, key)?;
         let now = host::clock::now();
         let request = self.settings.reservation(key, run.agent, run.spend, now);
         let name = run_name(run.slug, run.id);

@@ -38,7 +38,7 @@ impl PostgresStore {
         })?;
         if let Some((_, encoding)) = found.iter().find(|(_, encoding)| encoding != "UTF8") {
             let why = format!("its encoding is {encoding}: create it with ENCODING 'UTF8'");
-            return Err(self.pool.refused("use text", &why));
+            return Err(self.pool.refused("store every text", &why));
         }
         if !found.iter().any(|(exists, _)| *exists) {
             return Ok(None);

@@ -49,13 +49,15 @@ impl Pool {
         let unnamed = "the address of the database";
         // The cause of a failed parse may quote a part of the address, and somebody may have put a password there.
         let parsed: Result<Config, _> = options.address.parse();
-        let Ok(mut config) = parsed else { return Err(refused(unnamed, "read", ADDRESS_RULE)) };
+        let Ok(mut config) = parsed else {
+            return Err(refused(unnamed, "find a server", ADDRESS_RULE));
+        };
         if config.get_password().is_some() {
-            let why = "it has a password in it; give that by a file, a command or a variable";
-            return Err(refused(unnamed, "accept", why));
+            let why = "give it by a file, a command or a variable";
+            return Err(refused(unnamed, "take a password", why));
         }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(refused(unnamed, "find a host in", ADDRESS_RULE));
+            return Err(refused(unnamed, "find a server", ADDRESS_RULE));
         }
         if let Some(password) = &options.password {
             config.password(password.expose());
@@ -93,7 +95,7 @@ impl Pool {
     }
 
     fn connect(&self) -> Result<Client, DbError> {
-        self.config.connect(self.tls.clone()).map_err(self.failed("connect"))
+        self.config.connect(self.tls.clone()).map_err(self.failed("begin a session"))
     }
 
     /// Opens a connection that belongs to no pool, and listens on it.
