@@ -313,7 +313,7 @@ pub trait UserActionStore: Send + Sync {
     fn last_actions(&self, limit: usize) -> Result<Vec<UserActionRecord>, DbError>;
 }
 
-/// What the processes that share a database tell one another.
+/// Chores and news of the processes that share a database.
 pub trait ProcessStore: Send + Sync {
     /// Takes a chore that one process at a time does, or renews its lease; false while another one holds it.
     fn hold_chore(&self, name: &str, holder: &str, lease: Duration) -> Result<bool, DbError>;

@@ -34,7 +34,7 @@ use self::live_config::{LiveConfig, keep_current};
 use self::reconciler::Reconciler;
 use self::repos::Repos;
 use self::settings::ServeSettings;
-use self::turn::Turn;
+use self::turn::ServeTurn;
 use self::vitals::Vitals;
 use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
@@ -58,8 +58,8 @@ pub(crate) struct Service {
     /// Notified after the configuration was read again.
     pub(crate) reloaded: Notify,
     pub(crate) vitals: Vitals,
-    /// Whether this server reconciles, or another one on the same database.
-    pub(crate) turn: Turn,
+    /// Its turn to reconcile, among the servers on one database.
+    pub(crate) turn: ServeTurn,
 }
 
 impl Service {
@@ -97,7 +97,7 @@ pub(crate) async fn run(
     let config = LiveConfig::new(Some(config.to_path_buf()), settings, repos, &home);
     let (reloaded, vitals) = (Notify::new(), Vitals::default());
     let host = host_name(&home)?;
-    let turn = Turn::default();
+    let turn = ServeTurn::default();
     let service =
         Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn });
     // A terminal that is closed ends the server; without a terminal the signal is the service manager's.

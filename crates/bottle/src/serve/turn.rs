@@ -15,11 +15,11 @@ const CHORE: &str = "reconcile";
 
 /// Until when this server has the turn, on the boot-time clock.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct ServeTurn {
     until: Mutex<Duration>,
 }
 
-impl Turn {
+impl ServeTurn {
     /// True while the lease of this server's turn runs.
     pub(crate) fn is_ours(&self) -> bool {
         host::clock::boottime() < *self.until.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! What the processes of one database tell one another: which of them does a chore, and that there is something new.
+//! Chores that one process of a database does at a time, and the news from one to another.
 
 use std::sync::Arc;
 use std::time::Duration;

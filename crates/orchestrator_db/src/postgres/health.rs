@@ -1,4 +1,4 @@
-//! What a fleet needs to know about its database.
+//! State of a database, as `doctor` reports it.
 
 use jiff::{SignedDuration, Timestamp};
 use postgres::{Client, Row};

@@ -19,7 +19,7 @@ const LINK_LIMIT: Duration = Duration::from_secs(10);
 /// Time after which the server gives up a statement, so that a lock that is never released holds up no renewal for ever.
 const STATEMENT_LIMIT: &str = "15s";
 
-/// How an address is written.
+/// Form of an address.
 const ADDRESS_RULE: &str = "write it as postgres://user@host[:port][,host[:port]]/database, or as host=... user=... dbname=...";
 
 pub(super) struct Pool {

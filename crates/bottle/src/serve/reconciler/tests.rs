@@ -24,7 +24,7 @@ use crate::serve::inbox::Inbox;
 use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
-use crate::serve::turn::Turn;
+use crate::serve::turn::ServeTurn;
 use crate::serve::vitals::Vitals;
 use crate::serve::{PAGE_SOURCE, Service};
 
@@ -46,7 +46,7 @@ fn service(folder: &Path) -> Arc<Service> {
     let repos = Repos::load(&settings, &home).expect("repositories");
     let config = LiveConfig::new(None, settings, repos, &home);
     let (reloaded, vitals) = (Notify::new(), Vitals::default());
-    let (host, turn) = (LOCAL_HOST.to_owned(), Turn::default());
+    let (host, turn) = (LOCAL_HOST.to_owned(), ServeTurn::default());
     Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn })
 }
 

@@ -33,7 +33,7 @@ use crate::serve::inbox::Inbox;
 use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
-use crate::serve::turn::Turn;
+use crate::serve::turn::ServeTurn;
 use crate::serve::vitals::Vitals;
 
 /// What a stranger writes into everything that a stranger can write into.
@@ -98,7 +98,7 @@ impl Stage {
         let store = store();
         let config = LiveConfig::new(None, settings, repos, &home);
         let (reloaded, vitals) = (Notify::new(), Vitals::default());
-        let (host, turn) = (LOCAL_HOST.to_owned(), Turn::default());
+        let (host, turn) = (LOCAL_HOST.to_owned(), ServeTurn::default());
         let service =
             Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn });
         let router = super::super::router(Arc::clone(&service));
