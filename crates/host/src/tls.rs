@@ -26,10 +26,13 @@ pub enum TlsError {
 /// certificates of `ca_file`. Reads files, so it must not run on a thread that others wait for.
 pub async fn load_client_config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, TlsError> {
     let loading = tokio::task::spawn_blocking(move || read_client_config(ca_file.as_deref()));
-    loading.await.unwrap_or(Err(TlsError::GaveUp))
+    let mut config = loading.await.unwrap_or(Err(TlsError::GaveUp))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
 }
 
-fn read_client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
+/// The same for a protocol other than HTTP, on a thread that may wait for files.
+pub fn read_client_config(ca_file: Option<&Path>) -> Result<ClientConfig, TlsError> {
     let mut roots = RootCertStore::empty();
     let (added, _) =
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -46,10 +49,8 @@ fn read_client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsEr
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+        .with_no_client_auth())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::error::DbError;
 use crate::forge_state::IssueKey;
 
 /// A claim on an issue. A write under an older one is refused.
@@ -17,6 +18,11 @@ impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{:08x}", self.number, self.claim)
     }
+}
+
+/// A random id for a claim, in the range of a column.
+pub(crate) fn new_claim() -> Result<u64, DbError> {
+    Ok(u64::from_le_bytes(host::random::bytes()?) >> 1)
 }
 
 /// Right by which the bottle of an issue is written.

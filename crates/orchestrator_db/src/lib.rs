@@ -2,7 +2,8 @@
 //! what runs spend.
 //!
 //! [`Store`] has everything that an engine does; nothing above it knows which one it is. [`open_file`] opens a database in
-//! SQLite. `rules` decides which step may follow which.
+//! SQLite; with the feature `postgres`, `open_postgres` connects to one in PostgreSQL. `rules` decides which step may follow
+//! which.
 
 mod delivery;
 mod dispatch;
@@ -10,6 +11,8 @@ mod error;
 mod fence;
 mod forge_state;
 mod notice;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rules;
 mod spending;
 mod sqlite;
@@ -17,6 +20,10 @@ mod store;
 mod user_action;
 mod work;
 
+#[cfg(feature = "postgres")]
+pub use self::postgres::{
+    DatabaseHealth, PostgresOptions, ReplicationState, check_postgres, open_postgres,
+};
 pub use delivery::{About, Delivery, DeliveryInsert};
 pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 pub use error::DbError;
@@ -31,8 +38,8 @@ pub use spending::{
 };
 pub use sqlite::open_file;
 pub use store::{
-    DispatchStore, InboxStore, IssueStore, LeaseStore, NoticeStore, SpendingStore, Store,
-    UserActionStore, WorkStore,
+    DispatchStore, InboxStore, IssueStore, LeaseStore, NoticeStore, ProcessStore, SpendingStore,
+    Store, UserActionStore, WorkStore,
 };
 pub use user_action::UserActionRecord;
 pub use work::{

@@ -30,6 +30,7 @@ pub trait Store:
     + DispatchStore
     + NoticeStore
     + UserActionStore
+    + ProcessStore
 {
 }
 
@@ -43,6 +44,7 @@ impl<T> Store for T where
         + DispatchStore
         + NoticeStore
         + UserActionStore
+        + ProcessStore
 {
 }
 
@@ -309,4 +311,20 @@ pub trait UserActionStore: Send + Sync {
 
     /// The newest actions, newest first.
     fn last_actions(&self, limit: usize) -> Result<Vec<UserActionRecord>, DbError>;
+}
+
+/// Chores and news of the processes that share a database.
+pub trait ProcessStore: Send + Sync {
+    /// Takes a chore that one process at a time does, or renews its lease; false while another one holds it.
+    fn hold_chore(&self, name: &str, holder: &str, lease: Duration) -> Result<bool, DbError>;
+
+    /// Gives a chore up, so that no other process waits for the end of its lease.
+    fn release_chore(&self, name: &str, holder: &str) -> Result<(), DbError>;
+
+    /// Gives up the chores of the other holders of a holder's host. The caller must know that those processes are gone.
+    fn release_host_chores(&self, holder: &str) -> Result<(), DbError>;
+
+    /// Calls back soon after another process has stored something that is to be done. It only saves time: a call may be lost,
+    /// and an engine of one process makes none.
+    fn listen(&self, wake: Box<dyn Fn() + Send>);
 }

@@ -29,6 +29,7 @@ mod http;
 pub mod measure;
 pub mod model_server;
 pub mod part;
+pub mod postgresql;
 mod program;
 pub mod refusal;
 pub mod repo;

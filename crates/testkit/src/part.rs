@@ -37,6 +37,10 @@ pub enum Part {
     Openssl,
     /// Perl, by which the abuse kit makes system calls.
     Perl,
+    /// pgbouncer, which gives the connections of a PostgreSQL to many clients.
+    Pgbouncer,
+    /// The server of PostgreSQL, in the folder of its programs.
+    Postgresql,
     /// `setpriv`, by which a test that runs as root becomes an ordinary user.
     Setpriv,
     /// ssh-keygen, which verifies our signatures of commits.
@@ -119,6 +123,8 @@ impl Part {
             Self::Node => "node",
             Self::Openssl => "openssl",
             Self::Perl => "perl",
+            Self::Pgbouncer => "pgbouncer",
+            Self::Postgresql => "postgresql",
             Self::Setpriv => "setpriv",
             Self::SshKeygen => "ssh-keygen",
             Self::Tmux => "tmux",
@@ -143,6 +149,8 @@ impl Part {
             Self::Node => "install Node.js 20.6 or newer",
             Self::Openssl => "install openssl",
             Self::Perl => "install perl",
+            Self::Pgbouncer => "install pgbouncer",
+            Self::Postgresql => "install postgresql",
             Self::Setpriv => "install util-linux",
             Self::SshKeygen => "install openssh-client",
             Self::Tmux => "install tmux",
@@ -156,6 +164,10 @@ impl Part {
             Self::Docker => {
                 engine_sockets().into_iter().find(|path| UnixStream::connect(path).is_ok())
             }
+            Self::Pgbouncer => program::find(self.name()).or_else(|| {
+                Some(PathBuf::from("/usr/sbin/pgbouncer")).filter(|path| path.is_file())
+            }),
+            Self::Postgresql => find_postgresql(),
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
             Self::Chromium
             | Self::Chromedriver
@@ -170,6 +182,13 @@ impl Part {
             | Self::Tmux => program::find(self.name()),
         }
     }
+}
+
+/// The server is in no folder of programs, but in one of its version.
+fn find_postgresql() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let servers = versions.map(|version| version.path().join("bin/postgres"));
+    servers.filter(|server| server.exists()).max()
 }
 
 fn is_new_enough(node: &Path) -> bool {

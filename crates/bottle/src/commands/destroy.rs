@@ -15,8 +15,9 @@ use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
 use crate::flow::bottle::Bottle;
 use crate::flow::bottle_place::place_of_issue;
 use crate::flow::end::{Loss, destroy};
+use crate::flow::fleet::{has_store, host_name, open_store};
 use crate::flow::home::Home;
-use crate::flow::issue_row::{IssueRows, LOCAL_HOST, open_store};
+use crate::flow::issue_row::IssueRows;
 use crate::rules::bottle_place::BottlePlace;
 
 /// Remove a bottle's workspace and the agent's files; the records of its runs stay
@@ -69,13 +70,13 @@ pub(crate) fn cmd_destroy(ui: &Ui, args: &DestroyArgs) -> Outcome {
 
 /// The row of a bottle whose folder is missing; `None` if the bottle is here, or there is no row.
 fn find_missing(home: &Home, slug: &str) -> Result<Option<ForgeState>, Failure> {
-    if !home.database.exists() {
+    if !has_store(home)? {
         return Ok(None);
     }
     let store = open_store(home)?;
     let mut states = store.forge_states().or_general()?.into_iter();
     let Some(known) = states.find(|known| known.slug == slug) else { return Ok(None) };
-    let place = place_of_issue(home, LOCAL_HOST, &*store, &known.key)?;
+    let place = place_of_issue(home, &host_name(home)?, &*store, &known.key)?;
     Ok(matches!(place, Some((_, BottlePlace::Missing))).then_some(known))
 }
 

@@ -12,8 +12,8 @@ use shell::Ui;
 use super::complete::{agent_names, bottle_names};
 use super::read_prompt;
 use crate::exit::{Failure, OrGeneral, Outcome, SUCCESS};
+use crate::flow::fleet::open_store;
 use crate::flow::home::Home;
-use crate::flow::issue_row::open_store;
 use crate::rules::dispatch_text::{choose_title, is_dispatch_id};
 use crate::serve::settings::split_repo;
 

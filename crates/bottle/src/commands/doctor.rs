@@ -12,6 +12,7 @@ use shell::doctor::{DoctorOptions, Finding, MachineReport, check_findings, show_
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::checkup::{check_egress, check_forge};
+use crate::flow::fleet_check::check_database;
 use crate::flow::home::{Home, ManifestKind};
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
@@ -54,6 +55,7 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     let mut findings = machine.findings();
     findings.extend(agents);
     findings.extend(serve);
+    findings.extend(check_database(&home));
     show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
     let alone = "ok   not found; the built-in scan runs alone".to_owned();

@@ -6,6 +6,7 @@
 //! cache/                mirrors of repositories, and repositories to make bottles from
 //! bot-bottle.db         which bottle works on which issue
 //! serve.lock            held by the one that serves
+//! host-id               name of this home in a database that several share
 //! forge-token           the forge's token (0600), where FORGE_TOKEN is not set
 //! hooks/<host>/<owner>/<repo>.json   webhooks that were installed, with their secrets (0600)
 //! web-key, web-sessions.json         the key of the page's forms, and digests of its sessions (0600)
@@ -36,7 +37,12 @@ pub(crate) struct Home {
     pub(crate) mirrors: PathBuf,
     /// Repositories that `serve` creates to make bottles from.
     pub(crate) sources: PathBuf,
+    /// The database, unless the configuration names one in its place.
     pub(crate) database: PathBuf,
+    /// True if the user's configuration counts; a test has none.
+    pub(crate) is_configured: bool,
+    /// Name of this home in a shared database.
+    pub(crate) host_id: PathBuf,
     /// Held by the process that serves.
     pub(crate) serve_lock: PathBuf,
     pub(crate) host_chain: PathBuf,
@@ -69,7 +75,8 @@ impl Home {
     pub(crate) fn from_env() -> Result<Self, Failure> {
         let home = host::env::home().ok_or_else(|| Failure::usage("HOME is not set"))?;
         let dirs = Dirs::from_env().or_exit(BottleExit::Usage)?;
-        Ok(Self::new(home.join(".bot-bottle"), dirs.data_home().join("bottleworks/agents")))
+        let programs = dirs.data_home().join("bottleworks/agents");
+        Ok(Self { is_configured: true, ..Self::new(home.join(".bot-bottle"), programs) })
     }
 
     fn new(root: PathBuf, programs: PathBuf) -> Self {
@@ -79,6 +86,8 @@ impl Home {
             mirrors: root.join("cache/mirrors"),
             sources: root.join("cache/sources"),
             database: root.join("bot-bottle.db"),
+            is_configured: false,
+            host_id: root.join("host-id"),
             serve_lock: root.join("serve.lock"),
             host_chain: root.join("attest/runs.jsonl"),
             unsigned: root.join("attest/pending"),

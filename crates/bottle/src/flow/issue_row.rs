@@ -1,5 +1,6 @@
 //! The database rows of an issue that has a bottle, as a claim of the orchestrator or a command writes them.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +12,17 @@ use host::git::RaisedFence;
 use model::exit::BottleExit;
 use orchestrator_db::{
     BottleStep, BudgetRefusal, DbError, Fence, ForgeState, IssueKey, RunReservation, Store, Writer,
-    open_file,
 };
 
 use super::access::ForgeAccess;
 use super::bottle::Record;
+use super::fleet::{host_name, open_store};
 use super::home::Home;
 use super::lease::Lease;
 use super::observe::Source;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::lease::LEASE_LOST;
-
-/// Name of the one host whose bottles a database in a file has. It stays the same when the home is copied to another
-/// machine.
-pub(crate) const LOCAL_HOST: &str = "local";
 
 /// Time for the forge to take a claim.
 const FENCE_LIMIT: Duration = Duration::from_secs(60);
@@ -114,13 +111,15 @@ impl<'a> IssueRows<'a> {
             agent_name: record.agent.clone(),
             bottle_names: record.bottles.clone(),
             backend_name: record.backend.to_string(),
-            host: Some(self.host().to_owned()),
+            host: Some(self.host()?.into_owned()),
             agent_git_user: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),
             pr_number: record.pull,
             status: orchestrator_db::BottleState::Running,
             last_checkin_at: host::clock::now(),
         };
-        let added = self.store()?.add_forge_state(&row, self.writer(self.claim()?));
+        let added = self
+            .store()?
+            .add_forge_state(&row, Writer { host: &self.host()?, claim: self.claim()? });
         added.map_err(|error| match &error {
             DbError::HasBottle { slug, status, .. } => Failure::not_found(format!(
                 "a bottle that is {status} cannot be started: the bottle '{slug}' works on issue #{}; go on with: bot-bottle orchestrate resume --slug {slug}",
@@ -134,7 +133,8 @@ impl<'a> IssueRows<'a> {
     pub(crate) fn step(&self, record: &Record, step: BottleStep) -> Result<(), Failure> {
         let Some(env) = &record.forge else { return Ok(()) };
         let (store, key, slug) = (self.store()?, issue_key(env), record.slug.as_str());
-        let writer = self.writer(self.claim()?);
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
         let stepped = store.step_bottle(&key, slug, step, writer);
         match stepped.map_err(|error| self.refused(error, BottleExit::NotFound))? {
             Some(_) => self.written(store.check_in(&key, slug, record.pull, writer)),
@@ -146,19 +146,22 @@ impl<'a> IssueRows<'a> {
     pub(crate) fn touch(&self, record: &Record) -> Result<(), Failure> {
         let Some(env) = &record.forge else { return Ok(()) };
         let (key, slug) = (issue_key(env), record.slug.as_str());
-        let writer = self.writer(self.claim()?);
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
         self.written(self.store()?.check_in(&key, slug, record.pull, writer))
     }
 
     /// Deletes the row of a bottle that was never made.
     pub(crate) fn delete(&self, key: &IssueKey, slug: &str) -> Result<(), Failure> {
-        let writer = self.writer(self.claim()?);
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
         self.written(self.store()?.delete_forge_state(key, slug, writer))
     }
 
     /// Marks the bottle of an issue as destroyed, although its folder is not on this host any more.
     pub(crate) fn give_up(&self, key: &IssueKey, slug: &str) -> Result<(), Failure> {
-        let writer = self.writer(self.claim()?);
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
         let stepped = self.store()?.step_bottle(key, slug, BottleStep::Destroy, writer);
         self.written(stepped).map(drop)
     }
@@ -170,13 +173,17 @@ impl<'a> IssueRows<'a> {
         run: &str,
         request: &RunReservation,
     ) -> Result<Option<BudgetRefusal>, Failure> {
-        let writer = self.writer(self.claim()?);
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
         self.written(self.store()?.reserve_run(key, run, request, writer))
     }
 
     /// The host whose bottles are in this home.
-    pub(crate) fn host(&self) -> &'a str {
-        self.lease.map_or(LOCAL_HOST, Lease::host)
+    pub(crate) fn host(&self) -> Result<Cow<'a, str>, Failure> {
+        match self.lease {
+            Some(lease) => Ok(Cow::Borrowed(lease.host())),
+            None => host_name(self.home).map(Cow::Owned),
+        }
     }
 
     fn written<T>(&self, written: Result<T, DbError>) -> Result<T, Failure> {
@@ -194,14 +201,6 @@ impl<'a> IssueRows<'a> {
     fn claim(&self) -> Result<Option<Fence>, Failure> {
         self.lease.map(Lease::fence).transpose()
     }
-
-    fn writer(&self, claim: Option<Fence>) -> Writer<'a> {
-        Writer { host: self.host(), claim }
-    }
-}
-
-pub(crate) fn open_store(home: &Home) -> Result<Arc<dyn Store>, Failure> {
-    open_file(&home.database).or_general()
 }
 
 pub(crate) fn issue_key(env: &ForgeEnv) -> IssueKey {

@@ -9,6 +9,8 @@ pub(crate) mod check;
 pub(crate) mod checkup;
 pub(crate) mod context;
 pub(crate) mod end;
+pub(crate) mod fleet;
+pub(crate) mod fleet_check;
 pub(crate) mod home;
 pub(crate) mod hooks;
 pub(crate) mod issue_row;

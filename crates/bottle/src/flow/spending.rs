@@ -52,7 +52,7 @@ impl RunBudget {
         run: &NewRun<'_>,
     ) -> Result<(), Failure> {
         let RunContext { home, rows, .. } = context;
-        settle_issue(home, rows.host(), &*rows.store()?, key)?;
+        settle_issue(home, &rows.host()?, &*rows.store()?, key)?;
         let now = host::clock::now();
         let mut request = self.settings.reservation(key, run.agent, run.spend, now);
         let unlimited = unlimited_runs(home, rows.host(), &*rows.store()?, &self.settings)?;

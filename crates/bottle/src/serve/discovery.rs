@@ -10,8 +10,8 @@ use host::signal::Cancel;
 use super::Service;
 use super::settings::{ForgeSettings, ServeSettings, split_repo};
 use crate::exit::{Failure, OrGeneral};
+use crate::flow::fleet::open_store;
 use crate::flow::home::Home;
-use crate::flow::issue_row::open_store;
 
 /// Asks every organisation for its repositories and stores them. Returns what failed; what was stored before stays.
 pub(super) async fn refresh(

@@ -13,6 +13,7 @@ mod reconciler;
 pub(crate) mod repos;
 pub(crate) mod schedule;
 pub(crate) mod settings;
+mod turn;
 pub(crate) mod vitals;
 pub(crate) mod web;
 mod webhook;
@@ -33,11 +34,12 @@ use self::live_config::{LiveConfig, keep_current};
 use self::reconciler::Reconciler;
 use self::repos::Repos;
 use self::settings::ServeSettings;
+use self::turn::ServeTurn;
 use self::vitals::Vitals;
 use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
+use crate::flow::fleet::{host_name, open_store};
 use crate::flow::home::Home;
-use crate::flow::issue_row::{LOCAL_HOST, open_store};
 
 /// Source of deliveries that users cause on the page or by the API.
 pub(crate) const PAGE_SOURCE: &str = "page";
@@ -56,6 +58,8 @@ pub(crate) struct Service {
     /// Notified after the configuration was read again.
     pub(crate) reloaded: Notify,
     pub(crate) vitals: Vitals,
+    /// Its turn to reconcile, among the servers on one database.
+    pub(crate) turn: ServeTurn,
 }
 
 impl Service {
@@ -88,10 +92,14 @@ pub(crate) async fn run(
     check_repos(ui, &repos, &settings).await?;
     let arrived = Arc::new(Notify::new());
     let inbox = Inbox::open(open_store(&home)?, Arc::clone(&arrived));
+    let news = Arc::clone(&arrived);
+    store.listen(Box::new(move || news.notify_one()));
     let config = LiveConfig::new(Some(config.to_path_buf()), settings, repos, &home);
     let (reloaded, vitals) = (Notify::new(), Vitals::default());
-    let host = LOCAL_HOST.to_owned();
-    let service = Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals });
+    let host = host_name(&home)?;
+    let turn = ServeTurn::default();
+    let service =
+        Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn });
     // A terminal that is closed ends the server; without a terminal the signal is the service manager's.
     let (stop, hang_ups) = match host::terminal::is_present() {
         true => (cancel_on_signals().or_general()?, None),

@@ -19,6 +19,8 @@ mod environments;
 mod examples;
 mod feedback;
 mod fetch_count;
+#[cfg(feature = "postgres")]
+mod fleet;
 mod folder_forge;
 mod goals;
 mod hooks;

@@ -274,7 +274,7 @@ fn configure(scene: &Scene, more: &str) {
 }
 
 /// Starts it and waits until it listens.
-fn launch(scene: &Scene, env: &[(&str, &str)]) -> (Child, SocketAddr) {
+pub(crate) fn launch(scene: &Scene, env: &[(&str, &str)]) -> (Child, SocketAddr) {
     let config = config_path(scene);
     let command =
         scene.person.command(&["serve", "--json", "--config", config.to_str().expect("a path")]);

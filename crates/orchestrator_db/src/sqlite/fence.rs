@@ -43,8 +43,3 @@ impl SqliteStore {
         Ok(Fence::default())
     }
 }
-
-/// A random id for a claim, in the range of a column.
-pub(super) fn new_claim() -> Result<u64, DbError> {
-    Ok(u64::from_le_bytes(host::random::bytes()?) >> 1)
-}

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::fence::new_claim;
 use super::{OF_ISSUE, SqliteStore, key_values, parsed, read_key};
 use crate::error::DbError;
-use crate::fence::{Fence, HeldLease, Writer};
+use crate::fence::{Fence, HeldLease, Writer, new_claim};
 use crate::forge_state::IssueKey;
 use crate::rules::holder::{are_of_one_host, host_of};
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
@@ -16,7 +15,7 @@ use crate::store::LeaseStore;
 use crate::work::WorkItem;
 
 /// The database's clock, in whole seconds. Leases use no other clock.
-const NOW: &str = "CAST(strftime('%s', 'now') AS INTEGER)";
+pub(super) const NOW: &str = "CAST(strftime('%s', 'now') AS INTEGER)";
 
 impl LeaseStore for SqliteStore {
     fn claimable_works(&self, host: &str) -> Result<Vec<WorkItem>, DbError> {
@@ -155,6 +154,6 @@ impl SqliteStore {
 }
 
 /// Seconds of a lease. The clock drops the fraction of its second, which must not shorten the lease.
-fn whole_secs(lease: Duration) -> u64 {
+pub(super) fn whole_secs(lease: Duration) -> u64 {
     lease.as_secs() + 1
 }

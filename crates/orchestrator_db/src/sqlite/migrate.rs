@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     SPENDING,
     DISPATCHES_AND_NOTICES,
     HOSTS_AND_CLAIMS,
+    CHORES,
 ];
 
 const FORGE_STATE: &str = "
@@ -211,6 +212,15 @@ const HOSTS_AND_CLAIMS: &str = "
         fence INTEGER NOT NULL,
         claim_id INTEGER NOT NULL,
         PRIMARY KEY (owner, repo, issue_number)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Chores that one process at a time does, until a time in seconds.
+const CHORES: &str = "
+    CREATE TABLE chore (
+        name TEXT PRIMARY KEY,
+        holder TEXT NOT NULL,
+        until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 ";
 

@@ -1,5 +1,6 @@
 //! The database in SQLite: one file, a write-ahead log, and every commit on disk before a call returns.
 
+mod chore;
 mod dispatch;
 mod fence;
 mod inbox;

@@ -3,12 +3,11 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::fence::new_claim;
 use super::{
     OF_ISSUE, SqliteStore, invalid, key_values, parse_time, parsed, parsed_option, read_key,
 };
 use crate::error::DbError;
-use crate::fence::Fence;
+use crate::fence::{Fence, new_claim};
 use crate::forge_state::IssueKey;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
 use crate::store::WorkStore;

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod conformance;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;

@@ -140,6 +140,24 @@ pub const KEYS: &[Key] = &[
         )
     },
     Key {
+        variable: Some("BOTTLEWORKS_FLEET_DATABASE"),
+        default: "a file in ~/.bot-bottle",
+        ..text(
+            "fleet.database",
+            "PostgreSQL for bot-bottle, in place of its file: postgres://user@host[,host]/database, without the password",
+        )
+    },
+    text("fleet.password_env", "Variable with the password of the database"),
+    text("fleet.password_file", "File with the password of the database: mode 0600, or a pipe"),
+    text("fleet.password_command", "Command line that prints the password of the database"),
+    Key {
+        default: "the system's",
+        ..text(
+            "fleet.ca_file",
+            "Certificates that the database's is checked by, besides the system's",
+        )
+    },
+    Key {
         variable: Some("BOTTLEWORKS_ADVISORIES"),
         ..text(
             "security.advisories",

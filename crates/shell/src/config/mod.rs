@@ -51,6 +51,7 @@ pub struct Config {
     pub identity: IdentityEntry,
     pub remotes: RemotesEntry,
     pub security: SecurityEntry,
+    pub fleet: FleetEntry,
 }
 
 /// An agent by name.
@@ -123,6 +124,32 @@ pub struct RemotesEntry {
 pub struct SecurityEntry {
     /// Folders and addresses, separated by commas.
     pub advisories: Option<String>,
+}
+
+/// The database that the hosts of a fleet share.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FleetEntry {
+    /// Address in PostgreSQL; `None` for the file in the home.
+    pub database: Option<String>,
+    pub password_env: Option<String>,
+    pub password_file: Option<PathBuf>,
+    pub password_command: Option<String>,
+    pub ca_file: Option<PathBuf>,
+}
+
+impl FleetEntry {
+    /// The file of certificates, below the home folder where the path begins so.
+    pub fn ca_file(&self) -> Option<PathBuf> {
+        self.ca_file.as_deref().map(expand_home)
+    }
+
+    /// The number of places of a password.
+    fn passwords(&self) -> usize {
+        let Self { password_env, password_file, password_command, .. } = self;
+        let places = [password_env.is_some(), password_file.is_some(), password_command.is_some()];
+        places.into_iter().filter(|is_set| *is_set).count()
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -289,6 +316,10 @@ fn check(path: &Path, config: &Config) -> Result<(), ConfigFileError> {
             );
         }
     }
+    if config.fleet.passwords() > 1 {
+        let rule = "name one of password_env, password_file and password_command";
+        return wrong("fleet.password_*".to_owned(), rule);
+    }
     for (host, entry) in &config.forges {
         let kind = entry.kind.as_deref();
         if kind.is_some_and(|kind| forge::ForgeKind::parse(kind).is_none()) {
@@ -350,11 +381,27 @@ mod tests {
     }
 
     #[test]
+    fn the_database_of_a_fleet_has_one_password() {
+        let page = include_str!("../../../../docs/fleet.md");
+        let block = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let fleet = parse_text(block.expect("a block"), &[]).expect("it is accepted").fleet;
+        assert!(fleet.database.is_some() && fleet.password_file.is_some());
+        let other = [("BOTTLEWORKS_FLEET_DATABASE", "postgres://bot@other/bottles")];
+        let fleet =
+            parse_text("[fleet]\ndatabase = 'postgres://a/b'\n", &other).expect("fine").fleet;
+        assert_eq!(fleet.database.as_deref(), Some("postgres://bot@other/bottles"));
+        refuse(
+            "[fleet]\ndatabase = 'a'\npassword_env = 'A'\npassword_file = '/b'\n",
+            "/c.toml: fleet.password_*: name one of password_env, password_file and password_command",
+        );
+    }
+
+    #[test]
     fn a_mistake_is_named_with_its_line_and_the_known_keys() {
         refuse(
             "# mine\nagnet = 'claude'\n",
             "/c.toml: line 2: unknown field `agnet`, expected one of `agent`, `model`, `agents`, `forges`, `limits`, \
-             `notify`, `identity`, `remotes`, `security`",
+             `notify`, `identity`, `remotes`, `security`, `fleet`",
         );
         refuse(
             "[limits]\ntimeout_secs = 'long'\n",

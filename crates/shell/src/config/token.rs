@@ -1,6 +1,6 @@
-//! The token of a forge: one variable for all programs, the older variables of each, and the configuration by host.
+//! Secrets that the configuration names a place of: the token of a forge, and the password of the fleet's database. A token has one variable for all programs, the older variables of each, and the configuration by host.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use host::process::{ProcessError, RunLimits, run};
@@ -8,7 +8,7 @@ use host::signal::Cancel;
 use model::command::{CommandExit, CommandSpec};
 use model::secret::Secret;
 
-use super::{Config, ForgeEntry, expand_home};
+use super::{Config, FleetEntry, ForgeEntry, expand_home};
 
 /// Variable with the token of the forge, in all programs.
 pub const FORGE_TOKEN_VARIABLE: &str = "BOTTLEWORKS_FORGE_TOKEN";
@@ -47,21 +47,47 @@ impl Config {
     }
 }
 
+impl FleetEntry {
+    /// The password of the database; `None` if the configuration names none.
+    pub fn password(&self) -> Result<Option<Secret>, SecretError> {
+        let place = SecretPlace {
+            variable: self.password_env.as_deref(),
+            file: self.password_file.as_deref(),
+            command: self.password_command.as_deref(),
+        };
+        place.read(|kind| format!("fleet.password_{kind}"))
+    }
+}
+
 fn read_token(host: &str, entry: &ForgeEntry) -> Result<Option<Secret>, SecretError> {
-    let key = |name: &str| format!("forges.\"{host}\".{name}");
-    if let Some(name) = &entry.token_env {
-        let value = host::env::var(name).filter(|value| !value.trim().is_empty());
-        let missing = || SecretError::NoVariable { key: key("token_env"), name: name.clone() };
-        return Ok(Some(Secret::new(value.ok_or_else(missing)?.trim())));
-    }
-    if let Some(path) = &entry.token_file {
-        let path: PathBuf = expand_home(path);
-        let bytes = host::file::read_private_or_pipe(&path)?;
-        return Ok(Some(Secret::new(String::from_utf8_lossy(&bytes).trim())));
-    }
-    match &entry.token_command {
-        Some(line) => run_command(key("token_command"), line).map(Some),
-        None => Ok(None),
+    let place = SecretPlace {
+        variable: entry.token_env.as_deref(),
+        file: entry.token_file.as_deref(),
+        command: entry.token_command.as_deref(),
+    };
+    place.read(|kind| format!("forges.\"{host}\".token_{kind}"))
+}
+
+/// Places of a secret, in this order.
+struct SecretPlace<'a> {
+    variable: Option<&'a str>,
+    file: Option<&'a Path>,
+    command: Option<&'a str>,
+}
+
+impl SecretPlace<'_> {
+    /// `key` is the name of the setting of each kind of place.
+    fn read(&self, key: impl Fn(&str) -> String) -> Result<Option<Secret>, SecretError> {
+        if let Some(name) = self.variable {
+            let value = host::env::var(name).filter(|value| !value.trim().is_empty());
+            let missing = || SecretError::NoVariable { key: key("env"), name: name.to_owned() };
+            return Ok(Some(Secret::new(value.ok_or_else(missing)?.trim())));
+        }
+        if let Some(path) = self.file {
+            let bytes = host::file::read_private_or_pipe(&expand_home(path))?;
+            return Ok(Some(Secret::new(String::from_utf8_lossy(&bytes).trim())));
+        }
+        self.command.map(|line| run_command(key("command"), line)).transpose()
     }
 }
 
@@ -114,6 +140,25 @@ mod tests {
         let silent = "the command of forges.\"git.example.org\".token_command printed nothing";
         assert_eq!(token(command("true")), Err(silent.to_owned()));
         assert_eq!(token(ForgeEntry::default()), Ok(None));
+    }
+
+    #[test]
+    fn the_password_of_a_database_is_in_a_variable_a_file_or_a_command() {
+        let password = |fleet: FleetEntry| {
+            fleet
+                .password()
+                .map(|it| it.map(|it| it.expose().to_owned()))
+                .map_err(|it| it.to_string())
+        };
+        let command = Some("echo geheim".to_owned());
+        let printed = password(FleetEntry { password_command: command, ..Default::default() });
+        assert_eq!(printed, Ok(Some("geheim".to_owned())));
+        assert_eq!(password(FleetEntry::default()), Ok(None));
+        let name = Some("BOTTLEWORKS_TEST_UNSET".to_owned());
+        let error = password(FleetEntry { password_env: name, ..Default::default() });
+        let words =
+            "fleet.password_env names the variable BOTTLEWORKS_TEST_UNSET, which is not set";
+        assert_eq!(error, Err(words.to_owned()));
     }
 
     #[test]

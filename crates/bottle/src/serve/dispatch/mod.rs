@@ -37,7 +37,9 @@ pub(super) async fn run(
     stop: Cancel,
 ) {
     loop {
-        if let Err(failure) = look(&service, &found).await {
+        if service.turn.is_ours()
+            && let Err(failure) = look(&service, &found).await
+        {
             tracing::error!(%failure, "could not look at the dispatches; trying again");
         }
         tokio::select! {

@@ -135,10 +135,12 @@ fn notice_of(subject: String, kind: &NoticeKind) -> Result<Notice, Failure> {
 pub(super) async fn run(service: Arc<Service>, stop: Cancel) {
     let sender = Sender::new();
     loop {
-        let looked = source::read_events(&service).map(drop);
-        let sent = send_due(&service, &sender).await;
-        if let Err(failure) = looked.and(sent) {
-            tracing::error!(%failure, "could not look at the notices; trying again");
+        if service.turn.is_ours() {
+            let looked = source::read_events(&service).map(drop);
+            let sent = send_due(&service, &sender).await;
+            if let Err(failure) = looked.and(sent) {
+                tracing::error!(%failure, "could not look at the notices; trying again");
+            }
         }
         tokio::select! {
             _ = stop.cancelled() => return,

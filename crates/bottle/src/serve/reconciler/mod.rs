@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use host::signal::Cancel;
 use jiff::civil::Date;
+use model::exit::BottleExit;
 use orchestrator_db::{BottleState, DbError, IssueKey, WorkNote, WorkState, WorkStep};
 use shell::Ui;
 use tokio::sync::mpsc;
@@ -43,11 +44,12 @@ use self::status::StatusBoard;
 use self::stop::{BusyWork, StopRequest};
 use self::worker::{Job, JobResult};
 use super::repos::agent_labels;
+use super::turn::{end_earlier_turns, end_turn, hold_turn};
 use super::{Service, dispatch, notify};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
-use crate::flow::issue_row::LOCAL_HOST;
+use crate::flow::fleet::LOCAL_HOST;
 use crate::flow::lease::{Lease, LeaseHolder};
 
 /// Pause before the first retry; each further one doubles it.
@@ -86,6 +88,8 @@ pub(crate) struct Reconciler {
     budget_changed: bool,
     /// Day of the last claims.
     day: Date,
+    /// True once another server has the turn.
+    has_lost_turn: bool,
 }
 
 impl Reconciler {
@@ -115,12 +119,15 @@ impl Reconciler {
             green: BTreeMap::new(),
             budget_changed: true,
             day: Date::MIN,
+            has_lost_turn: false,
         })
     }
 
     /// Reconciles until `stop`, then drains. Boxes that run longer than the drain continue without this process.
     pub(crate) async fn run(mut self, stop: Cancel) -> Result<(), Failure> {
-        self.begin(&stop).await?;
+        if !self.begin(&stop).await? {
+            return Ok(());
+        }
         let settings = self.service.settings();
         let mut sweep = ticker(settings.sweep_secs);
         let mut renew = ticker(settings.lease_secs.div_ceil(3));
@@ -153,7 +160,7 @@ impl Reconciler {
                     Ok(())
                 }
                 _ = sweep.tick() => self.sweep(),
-                _ = renew.tick() => self.renew_leases(),
+                _ = renew.tick() => self.renew_turn().and_then(|()| self.renew_leases()),
                 _ = takeover.tick() => self.take_over_expired(),
                 Some(written) = board.next_written() => {
                     board.finish(written);
@@ -164,6 +171,10 @@ impl Reconciler {
                     self.maintain().and_then(|()| board.update(&self.service))
                 }
             };
+            let done = done.and_then(|()| self.check_turn());
+            if self.has_lost_turn {
+                return Err(turn_is_lost());
+            }
             let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
             let service = &self.service;
             self.queue.spawn_due(|key, look| {
@@ -176,7 +187,8 @@ impl Reconciler {
                 tokio::time::sleep(DATABASE_PAUSE).await;
             }
         }
-        self.drain().await
+        let drained = self.drain().await;
+        drained.and(end_turn(&self.service, &self.holder))
     }
 
     async fn drain(&mut self) -> Result<(), Failure> {
@@ -195,23 +207,44 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Takes over, and tries again for a while where the database fails: the server listens already, and deliveries are kept.
-    async fn begin(&mut self, stop: &Cancel) -> Result<(), Failure> {
-        let end = Instant::now() + START_PATIENCE;
+    /// Waits for the turn and takes over; tries again for a while where the database fails: the server listens already, and
+    /// deliveries are kept. False if it was stopped before.
+    async fn begin(&mut self, stop: &Cancel) -> Result<bool, Failure> {
+        let mut end = Instant::now() + START_PATIENCE;
+        let mut is_told = false;
         loop {
-            match self.take_over() {
-                Err(_) if stop.reason().is_some() => return Ok(()),
+            let begun = end_earlier_turns(&self.service, &self.holder)
+                .and_then(|()| hold_turn(&self.service, &self.holder, self.lease()))
+                .and_then(
+                    |is_ours| if is_ours { self.take_over().map(|()| true) } else { Ok(false) },
+                );
+            match begun {
+                _ if stop.reason().is_some() => return Ok(false),
+                Ok(true) => return Ok(true),
+                Ok(false) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::info!(
+                            "another server on this database reconciles; this one waits for its turn"
+                        );
+                    }
+                    end = Instant::now() + START_PATIENCE;
+                    tokio::select! {
+                        _ = stop.cancelled() => return Ok(false),
+                        () = tokio::time::sleep(TAKEOVER_TICK) => {}
+                    }
+                }
                 Err(failure) if Instant::now() < end => {
                     tracing::error!(%failure, "reconciling failed; trying again");
                     tokio::time::sleep(DATABASE_PAUSE).await;
                 }
-                done => return done,
+                Err(failure) => return Err(failure),
             }
         }
     }
 
     /// Continues the work of an earlier process. The lock on the home proves that it is gone, so its claims are free.
     fn take_over(&mut self) -> Result<(), Failure> {
+        tracing::info!("this server reconciles");
         self.read_stops()?;
         let asked_at = host::clock::boottime();
         let store = Arc::clone(&self.service.store);
@@ -225,6 +258,19 @@ impl Reconciler {
         for work in self.service.store.works().or_general()? {
             self.queue.enqueue(&work.key, None);
         }
+        Ok(())
+    }
+
+    /// Renews the lease of the turn if it has ended here, as after a sleep of the machine.
+    fn check_turn(&mut self) -> Result<(), Failure> {
+        match self.service.turn.is_ours() {
+            true => Ok(()),
+            false => self.renew_turn(),
+        }
+    }
+
+    fn renew_turn(&mut self) -> Result<(), Failure> {
+        self.has_lost_turn = !hold_turn(&self.service, &self.holder, self.lease())?;
         Ok(())
     }
 
@@ -348,6 +394,11 @@ async fn list_issues(
             }
         }
     }
+}
+
+fn turn_is_lost() -> Failure {
+    let words = "another server on this database has taken its turn; start this one again to wait for the next";
+    Failure::new(BottleExit::General, words)
 }
 
 fn ticker(secs: u64) -> Interval {

@@ -16,13 +16,15 @@ use super::observe::{find_bottle, observe_issue};
 use super::queue::ObservedPart;
 use super::worker::find_or_clean_up;
 use crate::flow::bottle::Bottle;
+use crate::flow::fleet::{LOCAL_HOST, open_store};
 use crate::flow::home::Home;
-use crate::flow::issue_row::{IssueRows, LOCAL_HOST, open_store};
+use crate::flow::issue_row::IssueRows;
 use crate::flow::lease::{Lease, LeaseHolder};
 use crate::serve::inbox::Inbox;
 use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
+use crate::serve::turn::ServeTurn;
 use crate::serve::vitals::Vitals;
 use crate::serve::{PAGE_SOURCE, Service};
 
@@ -44,8 +46,8 @@ fn service(folder: &Path) -> Arc<Service> {
     let repos = Repos::load(&settings, &home).expect("repositories");
     let config = LiveConfig::new(None, settings, repos, &home);
     let (reloaded, vitals) = (Notify::new(), Vitals::default());
-    let host = LOCAL_HOST.to_owned();
-    Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals })
+    let (host, turn) = (LOCAL_HOST.to_owned(), ServeTurn::default());
+    Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn })
 }
 
 fn key() -> IssueKey {

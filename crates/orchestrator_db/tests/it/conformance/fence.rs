@@ -262,7 +262,7 @@ pub(crate) fn two_owners_share_out_a_queue_without_loss_and_nothing_twice(engine
 }
 
 /// Each connection acts on a thread of its own, all at the same time.
-fn at_once<T: Send>(
+pub(super) fn at_once<T: Send>(
     stores: &[Arc<dyn Store>],
     act: impl Fn(usize, &dyn Store) -> T + Sync,
 ) -> Vec<T> {

@@ -8,6 +8,7 @@ pub(crate) mod budget;
 pub(crate) mod fence;
 pub(crate) mod issue;
 pub(crate) mod outbox;
+pub(crate) mod process;
 pub(crate) mod work;
 
 /// An engine with a database of its own.
@@ -18,14 +19,14 @@ pub(crate) trait Engine: Sync {
     /// Executes a statement behind the store's back.
     fn execute(&self, sql: &str);
 
-    /// Ends all leases.
+    /// Ends all leases, of issues and of chores.
     fn expire_leases(&self);
 }
 
-/// Runs every promise over an engine; `$new` makes one with an empty database, or says that a part is missing.
-macro_rules! conformance {
-    ($new:expr) => {
-        $crate::conformance::conformance! { @ $new;
+/// Hands the list of all promises to another macro: `as_tests` makes the tests of one engine, `$new` with an empty database.
+macro_rules! with_promises {
+    ($then:ident!($($first:tt)*)) => {
+        $crate::conformance::$then! { $($first)*
             issue { a_bottle_is_read_back_as_it_was_stored
                 an_issue_without_a_bottle_has_none
                 an_issue_gets_a_second_bottle_only_after_the_first_is_destroyed
@@ -85,8 +86,24 @@ macro_rules! conformance {
                 a_schedule_moves_with_what_it_asks_for
                 a_subject_is_told_once_through_every_channel
                 what_was_found_in_an_organisation_is_replaced_as_a_whole }
+            process { a_chore_has_one_holder_at_a_time
+                a_chore_goes_to_another_one_when_its_lease_ends_or_it_is_given_up
+                the_chores_of_a_host_are_given_up_by_its_next_process
+                of_many_who_want_a_chore_at_once_one_gets_it
+                a_text_with_any_character_is_stored }
         }
     };
+}
+pub(crate) use with_promises;
+
+macro_rules! conformance {
+    ($new:expr) => {
+        $crate::conformance::with_promises! { as_tests!(@ $new;) }
+    };
+}
+pub(crate) use conformance;
+
+macro_rules! as_tests {
     (@ $new:expr; $($group:ident { $($promise:ident)* })*) => {
         $(
             mod $group {
@@ -94,16 +111,27 @@ macro_rules! conformance {
                 $(
                     #[test]
                     fn $promise() {
-                        if let Some(engine) = $new {
-                            $crate::conformance::$group::$promise(&engine);
-                        }
+                        $crate::conformance::$group::$promise(&$new);
                     }
                 )*
             }
         )*
     };
 }
-pub(crate) use conformance;
+pub(crate) use as_tests;
+
+/// All promises with their names.
+#[cfg(feature = "postgres")]
+macro_rules! as_list {
+    ($($group:ident { $($promise:ident)* })*) => {
+        [$($((
+            stringify!($promise),
+            $crate::conformance::$group::$promise as fn(&dyn $crate::conformance::Engine),
+        ),)*)*]
+    };
+}
+#[cfg(feature = "postgres")]
+pub(crate) use as_list;
 
 pub(crate) fn key(owner: &str, repo: &str, issue_number: u64) -> IssueKey {
     IssueKey { owner: owner.to_owned(), repo: repo.to_owned(), issue_number }

@@ -6,7 +6,7 @@ use orchestrator_db::About;
 use super::stage::{OWNER, REPO, Stage};
 use crate::exit::Failure;
 use crate::flow::bottle::BottleState;
-use crate::flow::issue_row::LOCAL_HOST;
+use crate::flow::fleet::LOCAL_HOST;
 
 /// The places of these words on a page, which must all be there and in this order.
 #[track_caller]

@@ -24,8 +24,8 @@ use tower::ServiceExt;
 
 use crate::flow::attestation::{mark_unsigned, sign_statements};
 use crate::flow::bottle::{BaseSource, Bottle, BottleState, Record, VERSION, WorkspaceState};
+use crate::flow::fleet::{LOCAL_HOST, open_store};
 use crate::flow::home::Home;
-use crate::flow::issue_row::{LOCAL_HOST, open_store};
 use crate::flow::run_record::BottleRunRecord;
 use crate::rules::forge_env::ForgeEnv;
 use crate::serve::Service;
@@ -33,6 +33,7 @@ use crate::serve::inbox::Inbox;
 use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
+use crate::serve::turn::ServeTurn;
 use crate::serve::vitals::Vitals;
 
 /// What a stranger writes into everything that a stranger can write into.
@@ -97,9 +98,9 @@ impl Stage {
         let store = store();
         let config = LiveConfig::new(None, settings, repos, &home);
         let (reloaded, vitals) = (Notify::new(), Vitals::default());
-        let host = LOCAL_HOST.to_owned();
+        let (host, turn) = (LOCAL_HOST.to_owned(), ServeTurn::default());
         let service =
-            Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals });
+            Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn });
         let router = super::super::router(Arc::clone(&service));
         Self { dir, service, router }
     }

@@ -9,7 +9,7 @@ use testkit::fake_forge::hooks::{SECRET, samples};
 use tower::ServiceExt;
 
 use super::stage::Stage;
-use crate::flow::issue_row::LOCAL_HOST;
+use crate::flow::fleet::LOCAL_HOST;
 use crate::serve::webhook;
 
 /// A stage whose repositories on Gitea and GitLab have the secret of the recorded deliveries.
