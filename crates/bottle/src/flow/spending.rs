@@ -55,7 +55,7 @@ impl RunBudget {
         settle_issue(home, &rows.host()?, &*rows.store()?, key)?;
         let now = host::clock::now();
         let mut request = self.settings.reservation(key, run.agent, run.spend, now);
-        let unlimited = unlimited_runs(home, rows.host(), &*rows.store()?, &self.settings)?;
+        let unlimited = unlimited_runs(home, &rows.host()?, &*rows.store()?, &self.settings)?;
         lower_limits(&mut request, key, &unlimited);
         let name = run_name(run.slug, run.id);
         let Some(refusal) = rows.reserve(key, &name, &request)? else {
