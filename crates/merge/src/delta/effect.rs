@@ -98,7 +98,7 @@ pub(super) async fn observe_effects(
     }
     let by_file: Vec<(usize, Vec<(usize, Net)>)> = by_file.into_iter().collect();
     for some in by_file.chunks(AT_ONCE) {
-        let found: Vec<[Option<(&[u8], &TreeEntry)>; 2]> = some
+        let found: Vec<[NamedEntry<'_>; 2]> = some
             .iter()
             .map(|(file, _)| [&trees[0], &trees[1]].map(|tree| tree.find(&files, *file)))
             .collect();
@@ -197,6 +197,9 @@ impl Files {
     }
 }
 
+/// An entry of a tree with its name there.
+type NamedEntry<'a> = Option<(&'a [u8], &'a TreeEntry)>;
+
 /// The entries of a tree at the names of files.
 struct NamedTree {
     entries: BTreeMap<Vec<u8>, TreeEntry>,
@@ -228,7 +231,7 @@ impl NamedTree {
     }
 
     /// The file under its newest name, under the one that it has here, or under an old one.
-    fn find<'a>(&'a self, files: &'a Files, file: usize) -> Option<(&'a [u8], &'a TreeEntry)> {
+    fn find<'a>(&'a self, files: &'a Files, file: usize) -> NamedEntry<'a> {
         let names = || files.names[file].iter().rev();
         let moved = || {
             let mut seen = BTreeSet::new();
@@ -312,7 +315,7 @@ impl Net {
     fn count(
         &self,
         tally: &mut OpenTally,
-        (found, counts): (&[Option<(&[u8], &TreeEntry)>; 2], &[Option<CountedLines>; 2]),
+        (found, counts): (&[NamedEntry<'_>; 2], &[Option<CountedLines>; 2]),
         (texts, known): (&BTreeMap<Sha, Vec<u8>>, &CountedLines),
     ) {
         let first = self.first.as_ref().and_then(|id| texts.get(id)).map(|text| count(text));
