@@ -215,15 +215,15 @@ fn show_proposal(ui: &Ui, fork: &ForkDelta, proposal: &DropProposal) {
         let has_reverts = proposal.drops.iter().any(|drop| !drop.reverts.is_empty());
         let words = match has_reverts && proposal.after_reverts != proposal.remaining {
             true => format!(
-                "{after} would remain after the reverts, {remaining} after a merge of {target}"
+                "{after} would remain after the reverts, {remaining} after a merge of upstream's {target}"
             ),
             false if has_reverts => format!("{remaining} would remain"),
-            false => format!("{remaining} would remain after a merge of {target}"),
+            false => format!("{remaining} would remain after a merge of upstream's {target}"),
         };
         ui.result("drop", &format!("{count} that upstream has; {words}"));
         for drop in &proposal.drops {
             let how = match drop.reverts.is_empty() {
-                true => format!("no revert takes away just this; merge {target}"),
+                true => format!("no revert takes away just this; merge upstream's {target}"),
                 false => format!("git revert {}", drop.reverts.join(" ")),
             };
             ui.item(&format!("{} ({}): {how}", drop.name, line_words(drop.lines)));

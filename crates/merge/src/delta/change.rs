@@ -143,7 +143,7 @@ pub fn assign(delta: &Delta, declared: &[DeclaredChange]) -> LineAssignment {
     open.finish(declared.len())
 }
 
-/// What makes two lines belong to one change. Two commits of one subject are two changes.
+/// Identity of a change: lines of the same key belong together. Two commits of one subject are two changes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ChangeKey {
     Declared(String),

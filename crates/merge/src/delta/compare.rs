@@ -26,7 +26,7 @@ const AT_ONCE: usize = 300;
 
 /// A change beside upstream's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Comparison {
+pub struct UpstreamComparison {
     /// All of its lines that are not blank, those that tell something, and how many of both upstream has anywhere in its files.
     pub all: Likeness,
     pub telling: Likeness,
@@ -37,14 +37,14 @@ pub struct Comparison {
     pub differs: Option<(TreePath, Difference)>,
 }
 
-impl Comparison {
+impl UpstreamComparison {
     /// Returns whether upstream has all of the change in its place.
     pub fn is_exact(&self) -> bool {
         self.files > 0 && self.exact == self.files
     }
 }
 
-/// What upstream's file lacks.
+/// Reason why upstream's file does not have all of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Difference {
@@ -80,8 +80,8 @@ pub(super) async fn compare_changes(
     delta: &Delta,
     assignment: &LineAssignment,
     target: &Sha,
-) -> Result<Vec<Comparison>, GitError> {
-    let mut found = vec![Comparison::default(); assignment.changes.len()];
+) -> Result<Vec<UpstreamComparison>, GitError> {
+    let mut found = vec![UpstreamComparison::default(); assignment.changes.len()];
     let renames = repo.renames_of(&[(target.clone(), Some(delta.parted.clone()))]).await?;
     let renames: HashMap<Vec<u8>, Vec<u8>> =
         renames.into_iter().flatten().map(|it| (it.from, it.to)).collect();
@@ -138,7 +138,7 @@ fn compare_file(
     file: &DeltaFile,
     (number, assignment): (usize, &LineAssignment),
     (theirs, texts): (&Theirs<'_>, &BTreeMap<Sha, Vec<u8>>),
-    found: &mut [Comparison],
+    found: &mut [UpstreamComparison],
 ) {
     let their = theirs.of(file);
     let origins = file.origins().into_keys().chain([file.whole]);

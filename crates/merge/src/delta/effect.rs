@@ -25,13 +25,13 @@ const AT_ONCE: usize = 300;
 
 /// A number of what the commits of a change did, and what of it there is in the fork's tree and in upstream's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct EffectCount {
     pub written: usize,
     pub in_fork: usize,
     pub in_upstream: usize,
 }
 
-impl std::ops::AddAssign for Tally {
+impl std::ops::AddAssign for EffectCount {
     fn add_assign(&mut self, other: Self) {
         self.written += other.written;
         self.in_fork += other.in_fork;
@@ -41,11 +41,11 @@ impl std::ops::AddAssign for Tally {
 
 /// Effect of the commits of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Effect {
+pub struct ChangeEffect {
     /// Lines added and removed.
-    pub lines: Tally,
+    pub lines: EffectCount,
     /// Modes, names, submodules, links and files without lines.
-    pub parts: Tally,
+    pub parts: EffectCount,
     /// Parts that the fork's tree has and upstream's does not.
     pub parts_of_fork: usize,
 }
@@ -67,7 +67,7 @@ pub(super) async fn observe_effects(
     delta: &Delta,
     assignment: &LineAssignment,
     (target, merged): (&Sha, &[(usize, Sha)]),
-) -> Result<Vec<Effect>, GitError> {
+) -> Result<Vec<ChangeEffect>, GitError> {
     let mut files = Files::default();
     let mut writes = Vec::new();
     let asked: Vec<(Sha, Option<Sha>)> = merged.iter().map(|(_, it)| (it.clone(), None)).collect();
@@ -87,9 +87,9 @@ pub(super) async fn observe_effects(
         }
     }
     let trees = [
-        Tree::read(repo, &delta.tip, delta.history.began().unwrap_or(&delta.parted), &files)
+        NamedTree::read(repo, &delta.tip, delta.history.began().unwrap_or(&delta.parted), &files)
             .await?,
-        Tree::read(repo, target, &delta.parted, &files).await?,
+        NamedTree::read(repo, target, &delta.parted, &files).await?,
     ];
     let mut tallies = vec![OpenTally::default(); assignment.changes.len()];
     let mut by_file: BTreeMap<usize, Vec<(usize, Net)>> = BTreeMap::new();
@@ -98,7 +98,7 @@ pub(super) async fn observe_effects(
     }
     let by_file: Vec<(usize, Vec<(usize, Net)>)> = by_file.into_iter().collect();
     for some in by_file.chunks(AT_ONCE) {
-        let found: Vec<[Option<(&[u8], &TreeEntry)>; 2]> = some
+        let found: Vec<[NamedEntry<'_>; 2]> = some
             .iter()
             .map(|(file, _)| [&trees[0], &trees[1]].map(|tree| tree.find(&files, *file)))
             .collect();
@@ -162,7 +162,7 @@ impl Files {
         }
     }
 
-    /// What the fork's commits did, the oldest first.
+    /// The writes of the fork's commits, the oldest first.
     fn of_history(&mut self, delta: &Delta, assignment: &LineAssignment) -> Vec<Write> {
         let mut touches: Vec<_> = delta.history.own_touches().collect();
         touches.sort_by_key(|touch| (std::cmp::Reverse(touch.place), touch.path));
@@ -197,14 +197,17 @@ impl Files {
     }
 }
 
+/// An entry of a tree with its name there.
+type NamedEntry<'a> = Option<(&'a [u8], &'a TreeEntry)>;
+
 /// The entries of a tree at the names of files.
-struct Tree {
+struct NamedTree {
     entries: BTreeMap<Vec<u8>, TreeEntry>,
     /// New names of files that were renamed since.
     renames: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-impl Tree {
+impl NamedTree {
     async fn read(
         repo: &SealedRepo,
         commit: &Sha,
@@ -228,7 +231,7 @@ impl Tree {
     }
 
     /// The file under its newest name, under the one that it has here, or under an old one.
-    fn find<'a>(&'a self, files: &'a Files, file: usize) -> Option<(&'a [u8], &'a TreeEntry)> {
+    fn find<'a>(&'a self, files: &'a Files, file: usize) -> NamedEntry<'a> {
         let names = || files.names[file].iter().rev();
         let moved = || {
             let mut seen = BTreeSet::new();
@@ -244,7 +247,7 @@ impl Tree {
     }
 }
 
-/// What a change did to a file, over all of its commits.
+/// Sum of a change's writes to a file, over all of its commits.
 #[derive(Default)]
 struct Net {
     /// Object before the first of them; `None` without a file.
@@ -312,15 +315,15 @@ impl Net {
     fn count(
         &self,
         tally: &mut OpenTally,
-        (found, counts): (&[Option<(&[u8], &TreeEntry)>; 2], &[Option<LineCounts>; 2]),
-        (texts, known): (&BTreeMap<Sha, Vec<u8>>, &LineCounts),
+        (found, counts): (&[NamedEntry<'_>; 2], &[Option<CountedLines>; 2]),
+        (texts, known): (&BTreeMap<Sha, Vec<u8>>, &CountedLines),
     ) {
         let first = self.first.as_ref().and_then(|id| texts.get(id)).map(|text| count(text));
         let first = first.unwrap_or_default();
         for (id, line) in &self.lines {
             let written = line.times.unsigned_abs();
-            let at = |counts: &LineCounts| counts.get(id).copied().unwrap_or_default();
-            let in_tree = |counts: &Option<LineCounts>| {
+            let at = |counts: &CountedLines| counts.get(id).copied().unwrap_or_default();
+            let in_tree = |counts: &Option<CountedLines>| {
                 let there = counts.as_ref().map_or(0, at);
                 let more = if line.times > 0 { there - at(&first) } else { at(&first) - there };
                 more.max(0).unsigned_abs().min(written)
@@ -331,7 +334,7 @@ impl Net {
             let [in_fork, in_upstream] = [in_tree(&counts[0]).max(own), in_tree(&counts[1])];
             let [written, in_fork, in_upstream] =
                 [written, in_fork, in_upstream].map(|it| usize::try_from(it).unwrap_or(usize::MAX));
-            let lines = Tally { written, in_fork, in_upstream };
+            let lines = EffectCount { written, in_fork, in_upstream };
             tally.all += lines;
             if line.is_telling {
                 tally.telling += lines;
@@ -355,15 +358,15 @@ impl Net {
 #[derive(Clone, Default)]
 struct OpenTally {
     /// Lines with words, and all that are not blank.
-    telling: Tally,
-    all: Tally,
-    parts: Tally,
+    telling: EffectCount,
+    all: EffectCount,
+    parts: EffectCount,
     parts_of_fork: usize,
 }
 
 impl OpenTally {
     fn part(&mut self, [in_fork, in_upstream]: [bool; 2]) {
-        self.parts += Tally {
+        self.parts += EffectCount {
             written: 1,
             in_fork: usize::from(in_fork),
             in_upstream: usize::from(in_upstream),
@@ -372,17 +375,17 @@ impl OpenTally {
     }
 
     /// Braces stand everywhere, so they count only in a change that has nothing else.
-    fn finish(self) -> Effect {
+    fn finish(self) -> ChangeEffect {
         let lines = if self.telling.written > 0 { self.telling } else { self.all };
-        Effect { lines, parts: self.parts, parts_of_fork: self.parts_of_fork }
+        ChangeEffect { lines, parts: self.parts, parts_of_fork: self.parts_of_fork }
     }
 }
 
 /// Lines by how often they are there.
-type LineCounts = BTreeMap<LineId, i64>;
+type CountedLines = BTreeMap<LineId, i64>;
 
-fn count(text: &[u8]) -> LineCounts {
-    let mut counts = LineCounts::new();
+fn count(text: &[u8]) -> CountedLines {
+    let mut counts = CountedLines::new();
     for line in text.split(|&byte| byte == b'\n') {
         *counts.entry(LineId::any(line.trim_ascii_end())).or_default() += 1;
     }
@@ -414,8 +417,8 @@ impl<'a> Traced<'a> {
     }
 
     /// The lines that were traced to a change: how many more there are, and, below zero, how many less.
-    fn lines(&self, path: &[u8], change: usize, texts: &BTreeMap<Sha, Vec<u8>>) -> LineCounts {
-        let mut found = LineCounts::new();
+    fn lines(&self, path: &[u8], change: usize, texts: &BTreeMap<Sha, Vec<u8>>) -> CountedLines {
+        let mut found = CountedLines::new();
         let Some((number, file)) = self.files.get(path) else { return found };
         let text = |entry: &Option<TreeEntry>| entry.as_ref().and_then(|it| texts.get(&it.id));
         let (before, after) = (text(&file.old), text(&file.new));

@@ -141,7 +141,7 @@ impl OwnHistory {
         self.touches[path].range(place..).map(|(_, touch)| touch)
     }
 
-    /// What commits other than merges change, in no order.
+    /// Changes that commits other than merges make, in no order.
     pub(super) fn own_touches(&self) -> impl Iterator<Item = OwnTouch<'_>> {
         self.touches.iter().enumerate().flat_map(move |(number, touches)| {
             touches.iter().filter_map(move |(&place, touch)| match touch {

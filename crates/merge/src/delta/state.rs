@@ -7,8 +7,8 @@ use model::id::Sha;
 use serde::Serialize;
 
 use super::change::LineAssignment;
-use super::compare::{Comparison, compare_changes};
-use super::effect::{Effect, observe_effects};
+use super::compare::{UpstreamComparison, compare_changes};
+use super::effect::{ChangeEffect, observe_effects};
 use super::taken::{Twin, find_twins};
 use super::{Delta, LineCount, LineOrigin};
 use crate::likeness::Likeness;
@@ -63,9 +63,9 @@ pub struct ChangeFacts {
     /// The twins of its commits.
     pub twins: Vec<Twin>,
     /// The change beside upstream's files.
-    pub comparison: Comparison,
-    /// What its commits did, and where it is so.
-    pub effect: Effect,
+    pub comparison: UpstreamComparison,
+    /// Effect of its commits, and where it is so.
+    pub effect: ChangeEffect,
 }
 
 /// A state and its reason.
@@ -119,7 +119,7 @@ pub fn judge_change(facts: &ChangeFacts) -> JudgedChange {
 /// did.
 fn judge_without_own(facts: &ChangeFacts) -> JudgedChange {
     let judged = |state, why: String| JudgedChange { state, why };
-    let Effect { lines, parts, .. } = facts.effect;
+    let ChangeEffect { lines, parts, .. } = facts.effect;
     let mut all = lines;
     all += parts;
     if all.written == 0 {
@@ -141,15 +141,15 @@ fn judge_without_own(facts: &ChangeFacts) -> JudgedChange {
 
 /// Whole or changed, by what the commits did.
 fn held(facts: &ChangeFacts) -> ChangeState {
-    let Effect { lines, parts, .. } = facts.effect;
+    let ChangeEffect { lines, parts, .. } = facts.effect;
     match lines.in_fork == lines.written && parts.in_fork == parts.written {
         true => ChangeState::Whole,
         false => ChangeState::Changed,
     }
 }
 
-fn held_words(effect: Effect) -> String {
-    let Effect { lines, parts, .. } = effect;
+fn held_words(effect: ChangeEffect) -> String {
+    let ChangeEffect { lines, parts, .. } = effect;
     let lines = (lines.written > 0).then(|| {
         format!("{} of {} lines that its commits added or removed", lines.in_fork, lines.written)
     });
@@ -182,7 +182,7 @@ fn has_nothing(likeness: Likeness) -> bool {
         && removed.is_none_or(|share| share >= HAS_ADDED)
 }
 
-fn comparison_words(comparison: &Comparison) -> String {
+fn comparison_words(comparison: &UpstreamComparison) -> String {
     let Likeness { added, added_found, removed, removed_found } = comparison.all;
     let words = match (added, removed) {
         (0, 0) => "no line of it can be compared".to_owned(),
@@ -261,7 +261,7 @@ pub async fn observe_states(
 #[cfg(test)]
 mod tests {
     use super::super::compare::Difference;
-    use super::super::effect::Tally;
+    use super::super::effect::EffectCount;
     use super::super::taken::Sign;
     use super::*;
     use crate::path::TreePath;
@@ -282,9 +282,9 @@ mod tests {
         let twin_lines = if twins.is_empty() { 0 } else { 15 };
         let differs = Some((TreePath::new("a.c".as_bytes()), Difference::Lines));
         let comparison =
-            Comparison { all: likeness, telling: likeness, files: 2, exact: 1, differs };
-        let held = Tally { written: 15, in_fork: 15, in_upstream: 0 };
-        let effect = Effect { lines: held, ..Effect::default() };
+            UpstreamComparison { all: likeness, telling: likeness, files: 2, exact: 1, differs };
+        let held = EffectCount { written: 15, in_fork: 15, in_upstream: 0 };
+        let effect = ChangeEffect { lines: held, ..ChangeEffect::default() };
         ChangeFacts { lines, twins, twin_lines, comparison, effect, ..ChangeFacts::default() }
     }
 
@@ -328,9 +328,9 @@ mod tests {
 
     #[test]
     fn what_is_left_of_its_effect_tells_whole_from_changed() {
-        let effect = |in_fork: usize, parts_in_fork: usize| Effect {
-            lines: Tally { written: 10, in_fork, in_upstream: 0 },
-            parts: Tally { written: 1, in_fork: parts_in_fork, in_upstream: 0 },
+        let effect = |in_fork: usize, parts_in_fork: usize| ChangeEffect {
+            lines: EffectCount { written: 10, in_fork, in_upstream: 0 },
+            parts: EffectCount { written: 1, in_fork: parts_in_fork, in_upstream: 0 },
             parts_of_fork: parts_in_fork,
         };
         let with = |effect| ChangeFacts { effect, ..facts(Vec::new(), likeness(0, 5)) };
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn a_change_is_gone_only_if_nothing_of_its_effect_is_there() {
         let check = |in_fork, in_upstream, expected| {
-            let lines = Tally { written: 10, in_fork, in_upstream };
-            let effect = Effect { lines, ..Effect::default() };
+            let lines = EffectCount { written: 10, in_fork, in_upstream };
+            let effect = ChangeEffect { lines, ..ChangeEffect::default() };
             check(&ChangeFacts { effect, ..ChangeFacts::default() }, expected);
         };
         check(0, 0, ChangeState::Gone);

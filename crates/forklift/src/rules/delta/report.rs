@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use merge::delta::change::{Ground, LineAssignment, NamedChange, UpstreamState};
-use merge::delta::effect::Effect;
+use merge::delta::effect::ChangeEffect;
 use merge::delta::heat::Heat;
 use merge::delta::state::JudgedChange;
 use merge::delta::taken::Twin;
@@ -84,9 +84,9 @@ pub(crate) struct ChangeRow {
     pub(crate) judged: Option<JudgedChange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) twins: Vec<Twin>,
-    /// What its commits did, and how much of it is so in the fork's tree and in upstream's.
+    /// Effect of its commits, and how much of it is so in the fork's tree and in upstream's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) effect: Option<Effect>,
+    pub(crate) effect: Option<ChangeEffect>,
 }
 
 #[derive(Debug, Serialize)]
