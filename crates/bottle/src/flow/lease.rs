@@ -42,7 +42,7 @@ struct LeaseState {
     /// nobody has to hold.
     term: Option<(Duration, Duration)>,
     is_lost: bool,
-    /// What the shim and the sidecar of the run read.
+    /// The file that the shim and the sidecar of the run read.
     file: Option<LeaseFile>,
 }
 

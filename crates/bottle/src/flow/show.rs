@@ -54,12 +54,13 @@ pub(crate) fn show_end(ui: &Ui, dir: &RunDir, meta: &BottleRunRecord) {
     for scan in &meta.scans {
         ui.event("scan", &json!(scan));
     }
-    ui.event(
-        "end",
-        &json!({
-            "slug": meta.slug, "run": meta.run, "path": dir.path(), "verdict": meta.verdict,
-            "publication": meta.publication, "done": meta.done, "watchdog_fired": meta.watchdog.is_some(),
-            "status": meta.exit_status, "uncommitted": meta.uncommitted,
-        }),
-    );
+    let mut end = json!({
+        "slug": meta.slug, "run": meta.run, "path": dir.path(), "verdict": meta.verdict,
+        "publication": meta.publication, "done": meta.done, "watchdog_fired": meta.watchdog.is_some(),
+        "status": meta.exit_status,
+    });
+    if let Some(left) = &meta.uncommitted {
+        end["uncommitted"] = json!(left);
+    }
+    ui.event("end", &end);
 }

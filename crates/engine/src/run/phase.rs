@@ -263,7 +263,7 @@ pub struct Pushed {
     pub was_overtaken: bool,
 }
 
-/// What became of a push to one address.
+/// Result of a push to one address.
 struct Sent {
     problem: Option<String>,
     /// True if it is unknown whether the branch arrived.

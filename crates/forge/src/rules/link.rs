@@ -28,7 +28,7 @@ const REOPENING: [&str; 4] = ["reopen", "reopens", "reopened", "reopening"];
 /// Prefixes of references without a mark, in lower case: GitHub's and GitLab's.
 const BARE_PREFIXES: [&str; 2] = ["gh-", "gl-"];
 
-/// What stands before the number, or before the project and the number, in GitLab's brackets: `[issue:3]`.
+/// Words before the number, or before the project and the number, in GitLab's brackets: `[issue:3]`.
 const BRACKETED: [&str; 2] = ["issue:", "work_item:"];
 
 /// Reference that a keyword acts on: the position of its mark, and its target.

@@ -74,7 +74,7 @@ pub(super) fn point_sections(lines: Vec<PointLine>) -> Vec<Section> {
 }
 
 /// Points of one kind, in one folder and below it.
-struct Group {
+struct PointGroup {
     kind: PointKind,
     /// None if they are in several folders.
     folder: Option<String>,
@@ -82,7 +82,7 @@ struct Group {
 }
 
 /// Groups the points by folders that are as deep as the number of groups allows; at last by their kinds alone.
-fn group(lines: Vec<PointLine>, most: usize) -> Vec<Group> {
+fn group(lines: Vec<PointLine>, most: usize) -> Vec<PointGroup> {
     let folder = |line: &PointLine, depth: usize| {
         let folder = line.folder.as_deref().unwrap_or_default();
         folder.split('/').take(depth).collect::<Vec<_>>().join("/")
@@ -97,11 +97,12 @@ fn group(lines: Vec<PointLine>, most: usize) -> Vec<Group> {
     for line in lines {
         groups.entry((line.kind, folder(&line, depth))).or_default().push(line.line);
     }
-    let of = |((kind, folder), lines)| Group { kind, folder: (depth > 0).then_some(folder), lines };
+    let of =
+        |((kind, folder), lines)| PointGroup { kind, folder: (depth > 0).then_some(folder), lines };
     groups.into_iter().map(of).collect()
 }
 
-impl Group {
+impl PointGroup {
     fn render(self) -> Section {
         let count = self.lines.len();
         let what = match self.kind {

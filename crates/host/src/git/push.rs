@@ -150,7 +150,7 @@ impl SealedRepo {
     }
 }
 
-/// What a fence adds to a push.
+/// Additions of a fence to a push.
 #[derive(Debug)]
 struct FenceWords {
     lease: String,

@@ -12,7 +12,7 @@ const FEW_CONDITIONAL: usize = 8;
 
 /// A test in each of the trees that have it.
 #[derive(Clone, Copy)]
-struct Versions<'a> {
+struct TestVersions<'a> {
     base: Option<&'a Test>,
     ours: Option<&'a Test>,
     theirs: Option<&'a Test>,
@@ -36,7 +36,7 @@ pub fn missing_tests(
         .flat_map(|test| &test.conditions)
         .collect();
     for (path, name) in names(ours).chain(names(theirs)).collect::<BTreeSet<_>>() {
-        let versions = Versions {
+        let versions = TestVersions {
             base: test_at(base, path, name),
             ours: test_at(ours, path, name),
             theirs: test_at(theirs, path, name),
@@ -86,15 +86,15 @@ fn finding(path: &TreePath, name: &TestName, note: String) -> TestFinding {
 }
 
 /// A test of the result and its path.
-type Placed<'a> = (&'a TreePath, &'a Test);
+type PlacedTest<'a> = (&'a TreePath, &'a Test);
 
 /// Tests of the result at paths where neither side has them: they may have come from elsewhere.
 fn moved_tests<'a>(
     ours: &TestsByPath,
     theirs: &TestsByPath,
     result: &'a TestsByPath,
-) -> BTreeMap<&'a TestName, Vec<Placed<'a>>> {
-    let mut moved: BTreeMap<&TestName, Vec<Placed<'_>>> = BTreeMap::new();
+) -> BTreeMap<&'a TestName, Vec<PlacedTest<'a>>> {
+    let mut moved: BTreeMap<&TestName, Vec<PlacedTest<'_>>> = BTreeMap::new();
     for (path, name) in names(result) {
         let known = [ours, theirs].iter().any(|side| test_at(side, path, name).is_some());
         if let Some(test) = test_at(result, path, name).filter(|_| !known) {
@@ -106,12 +106,12 @@ fn moved_tests<'a>(
 
 /// Each moved test stands for one that is gone. Its name alone says nothing: many tests are called `works`.
 fn take_moved<'a>(
-    moved: &mut BTreeMap<&TestName, Vec<Placed<'a>>>,
+    moved: &mut BTreeMap<&TestName, Vec<PlacedTest<'a>>>,
     (path, name): (&TreePath, &TestName),
-    versions: &Versions<'_>,
+    versions: &TestVersions<'_>,
 ) -> Option<&'a Test> {
     let candidates = moved.get_mut(name)?;
-    let is_same = |(place, test): &Placed<'_>| {
+    let is_same = |(place, test): &PlacedTest<'_>| {
         file_name(place) == file_name(path) || versions.is_recognised(test)
     };
     let at = candidates.iter().position(is_same)?;
@@ -122,7 +122,7 @@ fn file_name(path: &TreePath) -> &[u8] {
     path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
-impl Versions<'_> {
+impl TestVersions<'_> {
     /// The side whose test has to be in the result. One that the other side removed need not be.
     fn wanted_by(&self) -> Option<&'static str> {
         match (self.base, self.ours, self.theirs) {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use postgres::{Client, Row};
 
 use super::migrate::KNOWN_SCHEMA;
-use super::pool::Pool;
+use super::pool::ConnectionPool;
 use crate::error::DbError;
 
 /// State of a database in PostgreSQL, as `doctor` reports it.
@@ -56,7 +56,7 @@ const FACTS: &str = "SELECT current_setting('server_version'), \
     to_regclass('bot_bottle_schema') IS NOT NULL, clock_timestamp()";
 
 /// Reads the facts on a connection of its own, also from a server that accepts no writes.
-pub(super) fn observe(pool: &Pool) -> Result<DatabaseHealth, DbError> {
+pub(super) fn observe(pool: &ConnectionPool) -> Result<DatabaseHealth, DbError> {
     super::pool::outside_runtime(|| {
         let mut client = pool.connect_to_any()?;
         let before = host::clock::now();
@@ -70,7 +70,7 @@ pub(super) fn observe(pool: &Pool) -> Result<DatabaseHealth, DbError> {
 }
 
 fn read(
-    pool: &Pool,
+    pool: &ConnectionPool,
     client: &mut Client,
     row: &Row,
     middle: Timestamp,

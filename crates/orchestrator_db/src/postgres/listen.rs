@@ -9,7 +9,7 @@ use std::time::Duration;
 use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 
-use super::pool::Pool;
+use super::pool::ConnectionPool;
 
 /// Time until a listener sees that its store is gone.
 const LOOK: Duration = Duration::from_secs(2);
@@ -18,12 +18,12 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// The listeners of a store; they end with it.
 #[derive(Debug, Default)]
-pub(super) struct Listener {
+pub(super) struct NoticeListener {
     is_over: Arc<AtomicBool>,
 }
 
-impl Listener {
-    pub(super) fn start(&self, pool: Arc<Pool>, wake: Box<dyn Fn() + Send>) {
+impl NoticeListener {
+    pub(super) fn start(&self, pool: Arc<ConnectionPool>, wake: Box<dyn Fn() + Send>) {
         let is_over = Arc::clone(&self.is_over);
         thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
@@ -38,7 +38,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for NoticeListener {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

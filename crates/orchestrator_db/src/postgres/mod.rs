@@ -23,8 +23,8 @@ use model::secret::Secret;
 use postgres::Client;
 
 pub use self::health::{DatabaseHealth, ReplicationState};
-use self::listen::Listener;
-use self::pool::{Pool, outside_runtime};
+use self::listen::NoticeListener;
+use self::pool::{ConnectionPool, outside_runtime};
 use self::value::{Cells, Value};
 use crate::error::DbError;
 use crate::fence::Fence;
@@ -56,21 +56,21 @@ pub struct PostgresOptions {
 /// Connects to a database, and creates or migrates its tables. Of several hosts in the address the one that accepts writes
 /// is taken.
 pub fn open_postgres(options: &PostgresOptions) -> Result<Arc<dyn Store>, DbError> {
-    let pool = Arc::new(Pool::new(options)?);
-    let store = PostgresStore { pool, listener: Listener::default() };
+    let pool = Arc::new(ConnectionPool::new(options)?);
+    let store = PostgresStore { pool, listener: NoticeListener::default() };
     store.migrate()?;
     Ok(Arc::new(store))
 }
 
 /// Says what a fleet needs to know about a database, without changing it.
 pub fn check_postgres(options: &PostgresOptions) -> Result<DatabaseHealth, DbError> {
-    health::observe(&Pool::new(options)?)
+    health::observe(&ConnectionPool::new(options)?)
 }
 
 #[derive(Debug)]
 struct PostgresStore {
-    pool: Arc<Pool>,
-    listener: Listener,
+    pool: Arc<ConnectionPool>,
+    listener: NoticeListener,
 }
 
 impl PostgresStore {

@@ -22,7 +22,7 @@ const STATEMENT_LIMIT: &str = "15s";
 /// Form of an address.
 const ADDRESS_RULE: &str = "write it as postgres://user@host[:port][,host[:port]]/database, or as host=... user=... dbname=...";
 
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     config: Config,
     tls: MakeRustlsConnect,
     name: String,
@@ -37,13 +37,13 @@ struct PoolState {
     open: usize,
 }
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for ConnectionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("database", &self.name).finish_non_exhaustive()
+        f.debug_struct("ConnectionPool").field("database", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Pool {
+impl ConnectionPool {
     /// A pool without connections yet.
     pub(super) fn new(options: &PostgresOptions) -> Result<Self, DbError> {
         let unnamed = "the address of the database";
@@ -176,7 +176,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ConnectionPool {
     /// A connection says goodbye, for which it waits.
     fn drop(&mut self) {
         let idle = std::mem::take(&mut self.lock().idle);
@@ -186,7 +186,7 @@ impl Drop for Pool {
 
 /// A connection of the pool; one in an unknown state is closed and not returned.
 pub(super) struct Pooled<'a> {
-    pool: &'a Pool,
+    pool: &'a ConnectionPool,
     /// There until it is dropped.
     client: Option<Client>,
     is_sound: bool,
@@ -271,8 +271,8 @@ fn name_of(config: &Config) -> String {
 mod tests {
     use super::*;
 
-    fn pool(address: &str) -> Result<Pool, DbError> {
-        Pool::new(&PostgresOptions {
+    fn pool(address: &str) -> Result<ConnectionPool, DbError> {
+        ConnectionPool::new(&PostgresOptions {
             address: address.to_owned(),
             password: Some(model::secret::Secret::new("geheim")),
             ca_file: None,
