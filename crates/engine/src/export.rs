@@ -34,7 +34,7 @@ const UNCOMMITTED_NAMED: usize = 5;
 
 /// Runs inside the box. Its output is checked outside.
 const SCRIPT: &str = r#"
-left=$(timeout 10 git status --porcelain=v1 --no-renames --untracked-files=normal 2>/dev/null | head -n 10000)
+left=$(timeout 5 git status --porcelain=v1 --no-renames --untracked-files=normal 2>/dev/null | head -n 10000)
 if [ -n "$left" ]; then
     echo "uncommitted $(echo "$left" | wc -l)" >&2
     echo "$left" | head -n 5 | cut -c 4-203 >&2
