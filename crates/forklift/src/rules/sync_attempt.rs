@@ -294,18 +294,18 @@ mod tests {
     #[test]
     fn what_was_forgotten_comes_back_only_when_it_is_asked_for() {
         let mut log = AttemptLog::new("/fork".into());
-        let [main, typo] = ["main", "mian"].map(|name| BranchName::parse(name).expect("a name"));
+        let [main, gone] = ["main", "gone"].map(|name| BranchName::parse(name).expect("a name"));
         let begin = |log: &mut AttemptLog, second, branch: &BranchName| {
             let branch = Some(branch.clone());
             log.begin(SyncAttempt { branch, ..begun(second) });
         };
-        begin(&mut log, 1, &typo);
+        begin(&mut log, 1, &gone);
         begin(&mut log, 2, &main);
-        log.forget_branch(&typo);
-        assert_eq!((log.attempts.len(), log.forgotten_branches.contains(&typo)), (1, true));
+        log.forget_branch(&gone);
+        assert_eq!((log.attempts.len(), log.forgotten_branches.contains(&gone)), (1, true));
         begin(&mut log, 3, &main);
-        assert!(log.forgotten_branches.contains(&typo));
-        begin(&mut log, 4, &typo);
+        assert!(log.forgotten_branches.contains(&gone));
+        begin(&mut log, 4, &gone);
         assert!(log.forgotten_branches.is_empty());
         log.forget();
         assert!(log.is_forgotten && log.attempts.is_empty());
