@@ -34,12 +34,13 @@ const UNCOMMITTED_NAMED: usize = 5;
 
 /// Runs inside the box. Its output is checked outside.
 const SCRIPT: &str = r#"
-left=$(timeout 5 git status --porcelain=v1 --no-renames --untracked-files=normal 2>/dev/null | head -n 10000)
+left=
+[ "$1" = list ] && left=$(timeout 5 git status --porcelain=v1 --no-renames --untracked-files=normal 2>/dev/null | head -n 10000)
 if [ -n "$left" ]; then
     echo "uncommitted $(echo "$left" | wc -l)" >&2
     echo "$left" | head -n 5 | cut -c 4-203 >&2
 fi
-branch=$1; shift
+branch=$2; shift 2
 tip=$(git rev-parse --verify --quiet "refs/heads/$branch^{commit}") || exit 10
 at=11; for known in "$@"; do [ "$tip" = "$known" ] && exit $at; at=$((at + 1)); done
 for known in "$@"; do set -- "$@" "^$known"; shift; done
@@ -54,6 +55,8 @@ pub struct ExportRequest<'a> {
     pub branch: &'a BranchName,
     /// Commits that the repository has already, pinned. The first is the branch before the run.
     pub known: &'a [Sha],
+    /// Names the files that are in no commit; that takes a walk over the workspace.
+    pub lists_uncommitted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,9 +115,8 @@ pub fn find_uncommitted(
     request: &ExportRequest<'_>,
     attempt: u32,
 ) -> Result<Option<Uncommitted>, IdError> {
-    let spec = export_box(request, attempt, BUNDLE_CAP)?;
-    let bytes = std::fs::read(BoxDir::new(&spec.box_dir).stderr()).unwrap_or_default();
-    Ok(Uncommitted::parse(&String::from_utf8_lossy(&bytes)))
+    let box_dir = request.agent_box.box_dir.with_file_name(box_name(attempt)?.as_str());
+    Ok(Uncommitted::parse(&read_stderr(&BoxDir::new(box_dir))))
 }
 
 /// Makes the host's repository of a run, anew if there was one, with exactly what the pinned commits reach: a commit that
@@ -221,10 +223,15 @@ pub fn import_ref(run: &RunId, branch: &BranchName) -> Result<RefName, IdError> 
     RefName::parse(&format!("refs/bottle/{run}/{branch}"))
 }
 
+fn box_name(attempt: u32) -> Result<BoxName, IdError> {
+    BoxName::parse(&format!("export-{attempt}"))
+}
+
 fn export_box(request: &ExportRequest<'_>, attempt: u32, cap: u64) -> Result<BoxSpec, IdError> {
     let agent = request.agent_box;
-    let name = BoxName::parse(&format!("export-{attempt}"))?;
+    let name = box_name(attempt)?;
     let mut argv = ["sh", "-c", SCRIPT, "export"].map(str::to_owned).to_vec();
+    argv.push(if request.lists_uncommitted { "list" } else { "-" }.to_owned());
     argv.push(request.branch.to_string());
     argv.extend(request.known.iter().map(ToString::to_string));
     Ok(BoxSpec {
@@ -260,9 +267,13 @@ fn export_env() -> BTreeMap<String, String> {
     .into()
 }
 
-fn last_line(box_dir: &BoxDir) -> String {
+fn read_stderr(box_dir: &BoxDir) -> String {
     let bytes = std::fs::read(box_dir.stderr()).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn last_line(box_dir: &BoxDir) -> String {
+    let text = read_stderr(box_dir);
     escape_line(text.lines().last().unwrap_or("it said nothing")).into_owned()
 }
 

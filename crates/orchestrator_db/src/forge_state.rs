@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::error::DbError;
-use crate::rules::status::BottleState;
+use crate::rules::status::{BottleState, BottleStep, next_status};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IssueKey {
@@ -41,6 +41,17 @@ pub struct ForgeState {
 }
 
 impl ForgeState {
+    /// Refuses a new bottle while this one works on the issue.
+    pub(crate) fn check_replaceable(self) -> Result<(), DbError> {
+        match next_status(self.status, BottleStep::Start) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let Self { key, slug, status, .. } = self;
+                Err(DbError::HasBottle { key, slug, status })
+            }
+        }
+    }
+
     /// Refuses a host that does not have the bottle.
     pub(crate) fn check_host(&self, writer: &str) -> Result<(), DbError> {
         match &self.host {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 
+use crate::error::DbError;
 use crate::forge_state::IssueKey;
 
 /// Tokens and millionths of a dollar; `None` is an amount that nobody knows or limits.
@@ -67,6 +68,28 @@ pub struct RunReservation {
     pub limits: Vec<BudgetLimit>,
     /// Day that the run counts in, however long it takes.
     pub day: Date,
+}
+
+impl RunReservation {
+    /// The first budget that has no room for the run. `sum` returns the spent and the reserved amounts of a scope, where what
+    /// nobody counted and nobody reserved counts as the amount that it is given.
+    pub(crate) fn find_refusal(
+        &self,
+        mut sum: impl FnMut(BudgetScope, BudgetUnit, u64) -> Result<(u64, u64), DbError>,
+    ) -> Result<Option<BudgetRefusal>, DbError> {
+        for BudgetLimit { scope, most } in self.limits.iter().copied() {
+            for unit in BudgetUnit::ALL {
+                let (Some(limit), Some(wanted)) = (most.of(unit), self.most.of(unit)) else {
+                    continue;
+                };
+                let (spent, reserved) = sum(scope, unit, wanted)?;
+                if spent.saturating_add(reserved).saturating_add(wanted) > limit {
+                    return Ok(Some(BudgetRefusal { scope, unit, limit, spent, reserved, wanted }));
+                }
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Budget into which a run does not fit.

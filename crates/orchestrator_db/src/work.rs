@@ -63,6 +63,13 @@ pub struct WorkOrder {
     pub after: Vec<u64>,
 }
 
+impl WorkOrder {
+    /// The issues as they are stored.
+    pub(crate) fn after_json(&self) -> String {
+        serde_json::json!(self.after).to_string()
+    }
+}
+
 /// Condition that a waiting work item waits for, besides a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkHold {
@@ -199,6 +206,24 @@ pub struct WorkNote {
 impl WorkNote {
     pub fn because(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..Self::default() }
+    }
+
+    /// State of a new item: it waits where there is a condition.
+    pub(crate) fn first_state(&self) -> WorkState {
+        match self.waits_for {
+            Some(_) => WorkState::Waiting,
+            None => WorkState::Queued,
+        }
+    }
+
+    /// The condition that a step to this state leaves.
+    pub(crate) fn hold_in(&self, next: WorkState) -> Option<WorkHold> {
+        self.waits_for.filter(|_| matches!(next, WorkState::Waiting | WorkState::NeedsAttention))
+    }
+
+    /// True if a step to this state begins the wait for a slot anew. A condition that is not met costs no place in the queue.
+    pub(crate) fn is_queued_anew(&self, next: WorkState) -> bool {
+        next == WorkState::Queued || (next == WorkState::Waiting && self.hold_in(next).is_none())
     }
 }
 

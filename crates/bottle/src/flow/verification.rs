@@ -86,11 +86,12 @@ fn check_records(
     };
     let files = signed_files(verified);
     let digests = observe_digests(dir, &files)?;
-    Ok([
-        judge_events(&run.events, &log),
-        judge_files(&files, &digests, is_at_home(home, dir)),
-        check_host_chain(home, dir, verified)?,
-    ])
+    let is_at_home = is_at_home(home, dir);
+    let host_chain = match is_at_home {
+        true => check_host_chain(home, verified)?,
+        false => not_checked("host chain", "the run is not in this home"),
+    };
+    Ok([judge_events(&run.events, &log), judge_files(&files, &digests, is_at_home), host_chain])
 }
 
 /// Everything with a digest by SHA-256 that is a file of the run.
@@ -122,14 +123,7 @@ fn is_at_home(home: &Home, dir: &RunDir) -> bool {
     matches!((real(dir.path()), real(&home.bottles)), (Some(dir), Some(bottles)) if dir.starts_with(&bottles))
 }
 
-fn check_host_chain(
-    home: &Home,
-    dir: &RunDir,
-    verified: &VerifiedBundle,
-) -> Result<VerificationCheck, Failure> {
-    if !is_at_home(home, dir) {
-        return Ok(not_checked("host chain", "the run is not in this home"));
-    }
+fn check_host_chain(home: &Home, verified: &VerifiedBundle) -> Result<VerificationCheck, Failure> {
     let chain = RunChain::load(&home.host_chain).map_err(|error| model::error_chain(&error));
     let links = chain.as_ref().ok().and_then(Option::as_ref).map(|chain| chain.links.clone());
     let links = links.unwrap_or_default();

@@ -165,6 +165,7 @@ async fn import<P: Product>(product: &mut P) -> Result<Phase, P::Failure> {
         agent_box: &run.agent_run().or_fail::<P>()?.spec(),
         branch: &source.branch,
         known: &[source.pins.base.clone(), source.pins.upstream.clone()],
+        lists_uncommitted: true,
     };
     let launcher = run.launcher().or_fail::<P>()?;
     let attempt = run.dir.next_box("export");

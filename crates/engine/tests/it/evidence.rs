@@ -154,6 +154,7 @@ async fn a_bundle_beyond_its_cap_is_refused(rig: &Rig) {
         agent_box: &agent_box,
         branch: &Project::branch(),
         known: &known,
+        lists_uncommitted: true,
     };
     let exported = export_within(100_000, &rig.launcher, &wish, &repo, next_export(rig)).await;
     let refused = Exported::Refused("the bundle is larger than 100000 bytes".to_owned());

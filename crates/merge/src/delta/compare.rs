@@ -238,7 +238,7 @@ fn compare_lines(before: &[u8], with: &[u8], other: &[u8]) -> Option<Difference>
     is_off.then_some(Difference::SwitchedOff)
 }
 
-/// Which lines of a text are behind `#if 0` or in a comment of several lines.
+/// Lines of a text that are behind `#if 0` or in a comment of several lines.
 fn switched_off(text: &[&[u8]]) -> Vec<bool> {
     let mut off = Vec::with_capacity(text.len());
     // One entry for each open condition: whether it switches off.

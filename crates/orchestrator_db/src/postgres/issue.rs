@@ -38,11 +38,8 @@ impl IssueStore for PostgresStore {
             if tx.execute("store a state", &sql, &values)? > 0 {
                 return Ok(());
             }
-            if let Some(known) = tx.state_for_update(key, writer)?
-                && next_status(known.status, BottleStep::Start).is_err()
-            {
-                let ForgeState { slug, status, .. } = known;
-                return Err(DbError::HasBottle { key: key.clone(), slug, status });
+            if let Some(known) = tx.state_for_update(key, writer)? {
+                known.check_replaceable()?;
             }
             let sql = format!(
                 "UPDATE forge_state SET slug = $4, agent_name = $5, bottle_names = $6, \

@@ -8,8 +8,7 @@ use crate::error::DbError;
 use crate::fence::Writer;
 use crate::forge_state::IssueKey;
 use crate::spending::{
-    Amount, BudgetLimit, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation,
-    Spending,
+    Amount, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation, Spending,
 };
 use crate::store::SpendingStore;
 
@@ -101,10 +100,10 @@ impl Tx<'_> {
         if !request.limits.is_empty() {
             self.batch("lock the budgets", BUDGET_LOCK)?;
         }
-        for limit in &request.limits {
-            if let Some(refusal) = self.refuse(key, limit, request)? {
-                return Ok(Some(refusal));
-            }
+        let refusal = request
+            .find_refusal(|scope, unit, most| self.sum(key, scope, unit, request.day, most))?;
+        if refusal.is_some() {
+            return Ok(refusal);
         }
         let sql = "INSERT INTO spending (owner, repo, issue_number, agent, run, day, reserved_at, \
                    reserved_tokens, reserved_micro_usd, host) \
@@ -121,25 +120,6 @@ impl Tx<'_> {
             ],
         );
         self.execute("reserve a run's spending", sql, &values)?;
-        Ok(None)
-    }
-
-    fn refuse(
-        &mut self,
-        key: &IssueKey,
-        budget: &BudgetLimit,
-        request: &RunReservation,
-    ) -> Result<Option<BudgetRefusal>, DbError> {
-        for unit in BudgetUnit::ALL {
-            let (Some(limit), Some(wanted)) = (budget.most.of(unit), request.most.of(unit)) else {
-                continue;
-            };
-            let (spent, reserved) = self.sum(key, budget.scope, unit, request.day, wanted)?;
-            if spent.saturating_add(reserved).saturating_add(wanted) > limit {
-                let scope = budget.scope;
-                return Ok(Some(BudgetRefusal { scope, unit, limit, spent, reserved, wanted }));
-            }
-        }
         Ok(None)
     }
 

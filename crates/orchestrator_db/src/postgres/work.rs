@@ -33,10 +33,7 @@ impl WorkStore for PostgresStore {
         request: &WorkRequest,
         note: &WorkNote,
     ) -> Result<WorkItem, DbError> {
-        let state = match note.waits_for {
-            Some(_) => WorkState::Waiting,
-            None => WorkState::Queued,
-        };
+        let state = note.first_state();
         let order = note.order.clone().unwrap_or_default();
         self.change("store work", |tx| {
             let sql = "INSERT INTO work (owner, repo, issue_number, state, request, title, fence, claim_id, \
@@ -59,7 +56,7 @@ impl WorkStore for PostgresStore {
                     (&note.trigger).into(),
                     (&note.reason).into(),
                     note.waits_for.map(WorkHold::name).into(),
-                    after_json(&order).into(),
+                    order.after_json().into(),
                     order.priority_mins.into(),
                 ],
             );
@@ -263,11 +260,6 @@ impl Tx<'_> {
              waits_for = $12, queued_at = CASE WHEN $13 THEN clock_timestamp() ELSE queued_at END \
              {OF_ISSUE}"
         );
-        let may_wait = matches!(next, WorkState::Waiting | WorkState::NeedsAttention);
-        let waits_for = note.waits_for.filter(|_| may_wait);
-        // A condition that is not met costs no place in the queue.
-        let is_queued_anew =
-            next == WorkState::Queued || (next == WorkState::Waiting && waits_for.is_none());
         let request = note.request.as_ref().map(|request| serde_json::json!(request).to_string());
         let values = of_key(
             key,
@@ -280,8 +272,8 @@ impl Tx<'_> {
                 note.attempts.into(),
                 next.is_held().into(),
                 (&note.trigger).into(),
-                waits_for.map(WorkHold::name).into(),
-                is_queued_anew.into(),
+                note.hold_in(next).map(WorkHold::name).into(),
+                note.is_queued_anew(next).into(),
             ],
         );
         self.execute("take a step", &sql, &values).map(drop)
@@ -289,13 +281,9 @@ impl Tx<'_> {
 
     fn write_order(&mut self, key: &IssueKey, order: &WorkOrder) -> Result<(), DbError> {
         let sql = format!("UPDATE work SET priority_mins = $4, after = $5 {OF_ISSUE}");
-        let values = of_key(key, [order.priority_mins.into(), after_json(order).into()]);
+        let values = of_key(key, [order.priority_mins.into(), order.after_json().into()]);
         self.execute("store the order of work", &sql, &values).map(drop)
     }
-}
-
-fn after_json(order: &WorkOrder) -> String {
-    serde_json::json!(order.after).to_string()
 }
 
 /// In the order of [`COLUMNS`].

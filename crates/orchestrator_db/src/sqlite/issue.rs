@@ -16,11 +16,8 @@ impl IssueStore for SqliteStore {
     fn add_forge_state(&self, state: &ForgeState, writer: Writer<'_>) -> Result<(), DbError> {
         let ForgeState { key, slug, agent_name, backend_name, agent_git_user, .. } = state;
         self.change("store a state", |transaction| {
-            if let Some(known) = self.writable_state(transaction, key, writer)?
-                && next_status(known.status, BottleStep::Start).is_err()
-            {
-                let ForgeState { slug, status, .. } = known;
-                return Err(DbError::HasBottle { key: key.clone(), slug, status });
+            if let Some(known) = self.writable_state(transaction, key, writer)? {
+                known.check_replaceable()?;
             }
             let sql = format!(
                 "INSERT OR REPLACE INTO forge_state ({COLUMNS}) \

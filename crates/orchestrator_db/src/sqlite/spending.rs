@@ -8,8 +8,7 @@ use crate::error::DbError;
 use crate::fence::Writer;
 use crate::forge_state::IssueKey;
 use crate::spending::{
-    Amount, BudgetLimit, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation,
-    Spending,
+    Amount, BudgetRefusal, BudgetScope, BudgetUnit, IssueSpending, RunReservation, Spending,
 };
 use crate::store::SpendingStore;
 
@@ -98,10 +97,11 @@ impl SqliteStore {
         (run, host): (Option<&str>, Option<&str>),
         request: &RunReservation,
     ) -> Result<Option<BudgetRefusal>, DbError> {
-        for limit in &request.limits {
-            if let Some(refusal) = self.refuse(transaction, key, limit, request)? {
-                return Ok(Some(refusal));
-            }
+        let refusal = request.find_refusal(|scope, unit, most| {
+            self.sum(transaction, key, scope, unit, request.day, most)
+        })?;
+        if refusal.is_some() {
+            return Ok(refusal);
         }
         let sql = "INSERT INTO spending (owner, repo, issue_number, agent, run, day, reserved_at, \
                    reserved_tokens, reserved_micro_usd, host) \
@@ -119,27 +119,6 @@ impl SqliteStore {
             host,
         ];
         transaction.execute(sql, values).map_err(self.failed("reserve a run's spending"))?;
-        Ok(None)
-    }
-
-    fn refuse(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &IssueKey,
-        budget: &BudgetLimit,
-        request: &RunReservation,
-    ) -> Result<Option<BudgetRefusal>, DbError> {
-        for unit in BudgetUnit::ALL {
-            let (Some(limit), Some(wanted)) = (budget.most.of(unit), request.most.of(unit)) else {
-                continue;
-            };
-            let (spent, reserved) =
-                self.sum(transaction, key, budget.scope, unit, request.day, wanted)?;
-            if spent.saturating_add(reserved).saturating_add(wanted) > limit {
-                let scope = budget.scope;
-                return Ok(Some(BudgetRefusal { scope, unit, limit, spent, reserved, wanted }));
-            }
-        }
         Ok(None)
     }
 

@@ -49,10 +49,7 @@ impl WorkStore for SqliteStore {
             let first = self.current_fence(transaction, key)?.number + 1;
             let WorkNote { reason, trigger, waits_for, .. } = note;
             let order = note.order.clone().unwrap_or_default();
-            let state = match waits_for {
-                Some(_) => WorkState::Waiting,
-                None => WorkState::Queued,
-            };
+            let state = note.first_state();
             let values = params![
                 owner,
                 repo,
@@ -64,7 +61,7 @@ impl WorkStore for SqliteStore {
                 trigger,
                 state.name(),
                 waits_for.map(WorkHold::name),
-                after_json(&order),
+                order.after_json(),
                 order.priority_mins,
                 first,
                 new_claim()?,
@@ -102,11 +99,6 @@ impl WorkStore for SqliteStore {
                  holder = CASE WHEN ?11 THEN holder END, \
                  lease_until = CASE WHEN ?11 THEN lease_until END {OF_ISSUE}"
             );
-            let may_wait = matches!(next, WorkState::Waiting | WorkState::NeedsAttention);
-            let waits_for = note.waits_for.filter(|_| may_wait);
-            // A condition that is not met costs no place in the queue.
-            let is_queued_anew = next == WorkState::Queued
-                || (next == WorkState::Waiting && waits_for.is_none());
             if from.is_held() && !next.is_held() {
                 self.release_unstarted(transaction, key)?;
             }
@@ -123,8 +115,8 @@ impl WorkStore for SqliteStore {
                 host::clock::now().to_string(),
                 next.is_held(),
                 note.trigger,
-                waits_for.map(WorkHold::name),
-                is_queued_anew,
+                note.hold_in(next).map(WorkHold::name),
+                note.is_queued_anew(next),
             ];
             transaction.execute(&sql, values).map_err(self.failed("take a step"))?;
             if let Some(order) = &note.order {
@@ -218,7 +210,7 @@ impl SqliteStore {
     ) -> Result<(), DbError> {
         let sql = format!("UPDATE work SET priority_mins = ?4, after = ?5 {OF_ISSUE}");
         let IssueKey { owner, repo, issue_number } = key;
-        let values = params![owner, repo, issue_number, order.priority_mins, after_json(order)];
+        let values = params![owner, repo, issue_number, order.priority_mins, order.after_json()];
         let written = transaction.execute(&sql, values);
         written.map_err(self.failed("store the order of work")).map(drop)
     }
@@ -286,10 +278,6 @@ impl SqliteStore {
             })
         })
     }
-}
-
-fn after_json(order: &WorkOrder) -> String {
-    serde_json::json!(order.after).to_string()
 }
 
 /// In the order of [`COLUMNS`].

@@ -129,7 +129,7 @@ fn a_branch_that_is_gone_is_bad_to_the_doctor() {
     );
 }
 
-/// What cannot be merged is not said to be ready for it.
+/// A branch that cannot be merged is not said to be ready for it.
 #[test]
 fn a_branch_that_is_gone_is_named_by_list_and_status() {
     let person = Person::accepted();

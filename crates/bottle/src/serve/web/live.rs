@@ -53,13 +53,13 @@ struct Log {
     run: String,
     next: u64,
     renderer: Renderer,
-    /// What was at work when that was last said.
+    /// The work in progress when that was last said.
     told: String,
     is_over: bool,
     _place: OwnedSemaphorePermit,
 }
 
-/// What turns a slice of a log into what a page appends.
+/// Renderer of the part that a page appends for a slice of a log.
 enum Renderer {
     Text(LogRenderer),
     Steps(StepReader),

@@ -81,6 +81,7 @@ impl Project {
             agent_box: &agent_box,
             branch: &Self::branch(),
             known: &[self.pins.base.clone(), self.pins.upstream.clone()],
+            lists_uncommitted: true,
         };
         let exported = export(&rig.launcher, &wish, &repo, next_export(rig)).await;
         let exported = exported.expect("an export");

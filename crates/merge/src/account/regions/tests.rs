@@ -1,4 +1,4 @@
-//! What is taken, adapted and dropped, region by region.
+//! Changes that are taken, adapted and dropped, region by region.
 
 use super::*;
 

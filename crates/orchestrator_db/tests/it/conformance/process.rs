@@ -1,4 +1,4 @@
-//! What the processes of one database rely on: a chore has one holder at a time, and no text stops them.
+//! Promises that the processes of one database rely on: a chore has one holder at a time, and no text stops them.
 
 use super::fence::at_once;
 use super::work::{LEASE, add};

@@ -73,6 +73,8 @@ impl StageContext<'_> {
             agent_box: &layout.spec(),
             branch: &meta.branch,
             known: &known,
+            // The rest was committed just now.
+            lists_uncommitted: false,
         };
         let launcher = self.launcher(Vec::new()).await?;
         Ok(match export(&launcher, &request, &repo, 1).await? {

@@ -57,7 +57,7 @@ pub(crate) struct Case {
     pub(crate) question: Option<String>,
     /// Verdict of its last run that has one.
     pub(crate) verdict: Option<String>,
-    /// How far its run is, while an agent is at work.
+    /// Progress of its run, while an agent is at work.
     pub(crate) progress: Option<RunProgress>,
     /// Its runs, oldest first.
     pub(crate) runs: Vec<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Case {
     pub(crate) orchestrated: bool,
 }
 
-/// How far a run at work is.
+/// Progress of a run at work.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunProgress {
     /// The run.
@@ -73,7 +73,7 @@ pub(crate) struct RunProgress {
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) started_at: Timestamp,
-    /// What the host does for it.
+    /// Work of the host for it.
     pub(crate) doing: &'static str,
     /// The last step of its agent, which is a claim; empty before the first one.
     pub(crate) step: String,

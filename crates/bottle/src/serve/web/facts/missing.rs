@@ -10,7 +10,7 @@ use crate::rules::bottle_place::explain_absence;
 
 /// A bottle that the database knows.
 pub(crate) struct MissingBottle {
-    /// What became of it, for people.
+    /// Its end, in words for people.
     pub(crate) fate: String,
     pub(crate) issue: IssueSummary,
     /// The bottle that works on its issue now, if that is another one.

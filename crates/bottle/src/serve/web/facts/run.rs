@@ -206,7 +206,7 @@ fn facts_of(dir: &RunDir, meta: &BottleRunRecord) -> RunSummary {
     }
 }
 
-/// What the proxy counted: of a box that has ended from its report, of one at work from its log.
+/// Counts of the proxy: of a box that has ended from its report, of one at work from its log.
 fn usage_of(dir: &RunDir, meta: &BottleRunRecord) -> Option<UsageSoFar> {
     match &meta.agent_box {
         Some(record) => {

@@ -31,7 +31,7 @@ const PLOT: (usize, usize) = (600, 120);
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HistoryParams {
-    /// How many days; 30 where it is not said.
+    /// Number of days; 30 where it is not said.
     days: Option<u16>,
     /// Runs of this repository alone, as `owner/name`.
     repo: String,

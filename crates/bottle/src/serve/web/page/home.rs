@@ -216,7 +216,7 @@ fn card(case: &Case, view: &CardView) -> Markup {
     }
 }
 
-/// How far a run at work is.
+/// Progress of a run at work.
 pub(super) fn at_work(progress: &RunProgress, now: Timestamp) -> Markup {
     html! {
         @if !progress.step.is_empty() { p.step { (line(&progress.step)) } }

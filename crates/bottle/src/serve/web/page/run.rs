@@ -44,7 +44,7 @@ struct RunPage {
     style: LogStyle,
     /// Steps of the output, in that style.
     steps: Vec<LogStep>,
-    /// What has begun and not ended.
+    /// Work that has begun and not ended.
     open: String,
     /// Words that the reader looks for.
     find: String,

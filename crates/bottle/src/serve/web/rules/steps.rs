@@ -80,7 +80,7 @@ impl StepReader {
         steps
     }
 
-    /// What has begun and not ended, in one line; empty if nothing has.
+    /// Work that has begun and not ended, in one line; empty if nothing has.
     pub(crate) fn open(&self) -> String {
         // An action is a sentence in the past, and a command that runs is not over.
         let now = |action: &str| match action.strip_prefix("ran ") {
