@@ -49,7 +49,7 @@ pub use check_report::{CheckReport, CheckState, FailedCheck};
 pub use error::ForgeError;
 pub use folder::FolderForge;
 pub use forge::{ALLOW_HTTP_VARIABLE, Forge, ForgeOptions, PlainHttp};
-pub use http::{HookError, HttpPool, RetryPolicy};
+pub use http::{CallResult, HookError, HttpPool, RetryPolicy, call_counts};
 pub use kind::ForgeKind;
 pub use organisation::{FoundRepository, NewIssue, list_repositories};
 pub use pull::{NewPull, PullRequest};

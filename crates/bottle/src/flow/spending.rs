@@ -1,6 +1,7 @@
 //! Spending of the orchestrator's runs: reserved in the database before a run starts, settled from the run's record. The
 //! record outlives every process, so whoever comes next settles what a killed one could not.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use egress::model_route::Spend;
@@ -118,7 +119,11 @@ pub(crate) fn settle(
         return Ok(());
     };
     match observe_spent(home, slug, run) {
-        Ok(RunSpent::Ended(spent)) => store.settle_spending(row.seq, &spent).or_general(),
+        Ok(RunSpent::Ended(spent)) => {
+            store.settle_spending(row.seq, &spent).or_general()?;
+            count_settled(&spent);
+            Ok(())
+        }
         Ok(RunSpent::NeverBegan) => store.release_spending(row.seq).or_general(),
         Ok(RunSpent::Open) => Ok(()),
         Err(failure) => {
@@ -126,6 +131,35 @@ pub(crate) fn settle(
             Ok(())
         }
     }
+}
+
+/// Spending of the runs that this process has settled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SettledSpending {
+    pub(crate) tokens: u64,
+    pub(crate) micro_usd: u64,
+    /// Runs whose tokens nobody counted.
+    pub(crate) uncounted_runs: u64,
+}
+
+/// In the order of the fields.
+static SETTLED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+fn count_settled(spent: &Amount) {
+    let counts = [
+        spent.tokens.unwrap_or_default(),
+        spent.micro_usd.unwrap_or_default(),
+        u64::from(spent.tokens.is_none()),
+    ];
+    for (sum, count) in SETTLED.iter().zip(counts) {
+        sum.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn settled_spending() -> SettledSpending {
+    let [tokens, micro_usd, uncounted_runs] =
+        [0, 1, 2].map(|at: usize| SETTLED[at].load(Ordering::Relaxed));
+    SettledSpending { tokens, micro_usd, uncounted_runs }
 }
 
 /// Runs of this host that are at work without a limit in a unit in which runs are limited now, with what they have spent so

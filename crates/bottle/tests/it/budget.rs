@@ -134,6 +134,13 @@ fn a_budget_without_room_is_told_and_kept_until_it_is_raised() {
     let report: Value = serde_json::from_str(&get(&serving, "/api/v1/spending")).expect("JSON");
     assert_eq!(report["issues"][0]["tokens"], CALL, "{report}");
     assert!(get(&serving, "/metrics").contains("bot_bottle_spent_today{unit=\"tokens\"} 120"));
+    // The database knows of it an instant before the counter does.
+    wait_for("the tokens to be counted", || {
+        get(&serving, "/metrics").contains("\nbot_bottle_tokens_total 120\n").then_some(())
+    });
+    let metrics = get(&serving, "/metrics");
+    assert!(metrics.contains("\nbot_bottle_uncounted_runs_total 0\n"), "{metrics}");
+    assert!(!metrics.contains("bot_bottle_forge_calls_total{result=\"ok\"} 0\n"), "{metrics}");
     assert_eq!(serving.runs(), 1);
     change_settings(&serving, "tokens = 1100", "tokens = 5000");
     wait_for("the second run", || (serving.runs() == 2).then_some(()));

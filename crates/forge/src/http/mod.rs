@@ -1,11 +1,13 @@
 //! HTTP client of one forge: kept connections, limits on everything, retries only where they are safe.
 //!
+//! - `count` counts of requests
 //! - `exchange` one request and its response, or the point at which it failed
 //! - `page` complete lists
 //! - `pool` the connections
 //! - `retry` the decision to send a request again
 //! - `status` the meaning of a status
 
+mod count;
 mod exchange;
 mod hook;
 mod page;
@@ -29,6 +31,7 @@ use crate::forge::{ForgeOptions, PlainHttp};
 use exchange::ExchangeError;
 use retry::{may_repeat, read_wait};
 
+pub use count::{CallResult, call_counts};
 pub use hook::HookError;
 pub(crate) use page::MissingLink;
 pub use pool::HttpPool;
@@ -134,6 +137,7 @@ impl Client {
         let mut number = 1;
         loop {
             let outcome = self.exchange(request).await;
+            count::count(&outcome);
             let asked = outcome.as_ref().ok().and_then(|found| read_wait(&found.headers));
             match self.retry.next_delay(number, asked) {
                 Some(delay) if may_repeat(&outcome, request.repeat) => {

@@ -13,6 +13,7 @@ use super::problem::Problem;
 use super::rules::case_status::CaseStatus;
 use super::{STREAMS_MAX, Web, WebState, health, query};
 use crate::flow::bottle::Bottle;
+use crate::flow::spending::settled_spending;
 use crate::rules::budget::day_of;
 use crate::serve::vitals::{RUN_BUCKETS, RunDurations, VitalCounter};
 
@@ -98,6 +99,7 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
     ];
     metrics.extend(spending(&load_spending(web, day_of(host::clock::now()))?));
     metrics.extend(counters(web));
+    metrics.extend(process_counters());
     Ok(metrics)
 }
 
@@ -168,6 +170,41 @@ fn counters(web: &Web) -> Vec<Metric> {
             "Failed observations and sweeps, by kind of failure.",
             "kind",
             VitalCounter::ForgeErrors,
+        ),
+    ]
+}
+
+/// Counts that belong to the process: forge calls of all its threads, and the spending of the runs that it settled.
+fn process_counters() -> Vec<Metric> {
+    let kind = MetricKind::Counter;
+    let calls = forge::call_counts().map(|(of, count)| (of.name().to_owned(), u64_number(count)));
+    let spent = settled_spending();
+    let counter = |name, help, value| {
+        let values = vec![(String::new(), value)];
+        Metric { kind, name, help, label: None, values }
+    };
+    vec![
+        Metric {
+            kind,
+            name: "bot_bottle_forge_calls_total",
+            help: "Requests to forges, each attempt, by result; those of sidecars are not among them.",
+            label: Some("result"),
+            values: calls.into(),
+        },
+        counter(
+            "bot_bottle_tokens_total",
+            "Tokens of the runs that ended since the start.",
+            u64_number(spent.tokens),
+        ),
+        counter(
+            "bot_bottle_cost_usd_total",
+            "Known cost of the runs that ended since the start.",
+            u64_number(spent.micro_usd) / 1_000_000.0,
+        ),
+        counter(
+            "bot_bottle_uncounted_runs_total",
+            "Runs that ended since the start and whose tokens nobody counted.",
+            u64_number(spent.uncounted_runs),
         ),
     ]
 }

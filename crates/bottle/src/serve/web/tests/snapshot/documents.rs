@@ -455,6 +455,23 @@ async fn counts_for_a_collector() {
     bot_bottle_forge_errors_total{kind="unreachable"} 0
     bot_bottle_forge_errors_total{kind="other"} 0
     bot_bottle_forge_errors_total{kind="not-forge"} 0
+    # HELP bot_bottle_forge_calls_total Requests to forges, each attempt, by result; those of sidecars are not among them.
+    # TYPE bot_bottle_forge_calls_total counter
+    bot_bottle_forge_calls_total{result="ok"} 0
+    bot_bottle_forge_calls_total{result="rate-limited"} 0
+    bot_bottle_forge_calls_total{result="rejected"} 0
+    bot_bottle_forge_calls_total{result="server-error"} 0
+    bot_bottle_forge_calls_total{result="not-sent"} 0
+    bot_bottle_forge_calls_total{result="unanswered"} 0
+    # HELP bot_bottle_tokens_total Tokens of the runs that ended since the start.
+    # TYPE bot_bottle_tokens_total counter
+    bot_bottle_tokens_total 0
+    # HELP bot_bottle_cost_usd_total Known cost of the runs that ended since the start.
+    # TYPE bot_bottle_cost_usd_total counter
+    bot_bottle_cost_usd_total 0
+    # HELP bot_bottle_uncounted_runs_total Runs that ended since the start and whose tokens nobody counted.
+    # TYPE bot_bottle_uncounted_runs_total counter
+    bot_bottle_uncounted_runs_total 0
     # HELP bot_bottle_run_seconds Durations of runs since the start.
     # TYPE bot_bottle_run_seconds histogram
     bot_bottle_run_seconds_bucket{le="1"} 0
