@@ -31,6 +31,8 @@ pub enum Part {
     Gitleaks,
     /// mergiraf, a merger that knows languages.
     Mergiraf,
+    /// gpg, which signs commits with keys of its own.
+    Gpg,
     /// Node, new enough for agents that are written for it.
     Node,
     /// openssl, which knows nothing of us and verifies our signatures all the same.
@@ -119,6 +121,7 @@ impl Part {
             Self::Faketime => "faketime",
             Self::Git => "git",
             Self::Gitleaks => "gitleaks",
+            Self::Gpg => "gpg",
             Self::Mergiraf => "mergiraf",
             Self::Node => "node",
             Self::Openssl => "openssl",
@@ -145,6 +148,7 @@ impl Part {
             Self::Faketime => "install faketime",
             Self::Git => "install git",
             Self::Gitleaks => "install gitleaks 8.19 or newer",
+            Self::Gpg => "install gnupg",
             Self::Mergiraf => "install mergiraf, as with: cargo install mergiraf",
             Self::Node => "install Node.js 20.6 or newer",
             Self::Openssl => "install openssl",
@@ -174,6 +178,7 @@ impl Part {
             | Self::Faketime
             | Self::Git
             | Self::Gitleaks
+            | Self::Gpg
             | Self::Mergiraf
             | Self::Openssl
             | Self::Perl

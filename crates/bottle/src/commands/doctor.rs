@@ -12,6 +12,7 @@ use shell::doctor::{DoctorOptions, Finding, MachineReport, check_findings, show_
 use super::block_on;
 use crate::exit::{Failure, Outcome, SUCCESS};
 use crate::flow::checkup::{check_egress, check_forge};
+use crate::flow::commit_signer::check_gpg_key;
 use crate::flow::fleet_check::check_database;
 use crate::flow::home::{Home, ManifestKind};
 use crate::serve::repos::Repos;
@@ -35,7 +36,7 @@ pub(crate) struct BottleDoctorArgs {
 pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     let home = Home::from_env()?;
     let used = used_providers(&home)?;
-    let (machine, forge, agents, serve) = block_on(async {
+    let (machine, forge, agents, serve, signing) = block_on(async {
         let forge = check_forge(&home).await;
         let serve = match find_serve_file(args, &home) {
             Some(path) => check_serve_file(&path, &home).await,
@@ -50,11 +51,13 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
             used: &used,
             free_floor_bytes: None,
         };
-        Ok((MachineReport::observe(options).await, forge, agents, serve))
+        let signing = check_gpg_key(&home).await;
+        Ok((MachineReport::observe(options).await, forge, agents, serve, signing))
     })?;
     let mut findings = machine.findings();
     findings.extend(agents);
     findings.extend(serve);
+    findings.extend(signing);
     findings.extend(check_database(&home));
     show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());

@@ -7,6 +7,7 @@ pub(crate) mod bottle;
 pub(crate) mod bottle_place;
 pub(crate) mod check;
 pub(crate) mod checkup;
+pub(crate) mod commit_signer;
 pub(crate) mod context;
 pub(crate) mod end;
 pub(crate) mod fleet;

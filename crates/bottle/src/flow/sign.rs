@@ -1,15 +1,15 @@
-//! Signs the commits of a result with the host's key, where the manifest asks for that. A signature is part of a commit, so
+//! Signs the commits of a result with the host's key, or the one of GnuPG that is configured, where the manifest asks for that. A signature is part of a commit, so
 //! the published commits are twins of the agent's: the same trees, people, dates and messages, under other ids.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use attest::ssh_signature::GIT_NAMESPACE;
 use host::git::SealedRepo;
 use model::id::Sha;
 use run_store::operation_log::{Operation, OperationOutcome};
 use serde_json::json;
 
 use super::bottle::SignedTwin;
+use super::commit_signer::CommitSigner;
 use super::run::BottleRun;
 use crate::exit::{Failure, OrGeneral};
 
@@ -31,23 +31,25 @@ impl BottleRun<'_> {
         if let Some(twin) = self.record.signed.as_ref().filter(|twin| twin.from == *tip) {
             return Ok(twin.to.clone());
         }
-        let key = self.context.home.keyring().load_or_create().or_general()?;
+        let signer = CommitSigner::load(self.context.home)?;
         let pins = &self.run.record.pins;
         let known = [pins.start.clone(), pins.base.clone()];
         let commits = repo.new_commits(tip, &known, COMMITS_MAX).await.or_general()?;
         let mut written: BTreeMap<Sha, Sha> = BTreeMap::new();
+        let mut keys = BTreeSet::new();
         // Parents come before their children.
         for commit in commits.iter().rev() {
             let twin_of = |parent: &Sha| written.get(parent).unwrap_or(parent).clone();
             let parents: Vec<Sha> = commit.parents.iter().map(twin_of).collect();
-            let sign = |bytes: &[u8]| key.sign_ssh(GIT_NAMESPACE, bytes);
-            let signed = repo.sign_commit(&commit.sha, &parents, sign).await.or_general()?;
+            let plain = repo.commit_with_parents(&commit.sha, &parents).await.or_general()?;
+            let signature = signer.sign(&plain).await?;
+            let signed = repo.write_signed(&plain, &signature.armored).await.or_general()?;
+            keys.insert(signature.key);
             written.insert(commit.sha.clone(), signed);
         }
         let to = written.remove(tip).unwrap_or_else(|| tip.clone());
         let line = Operation::new("commits.sign", pins.branch.as_str(), OperationOutcome::Done);
-        let detail =
-            json!({ "from": tip, "to": to, "count": commits.len(), "keyid": key.public().id() });
+        let detail = json!({ "from": tip, "to": to, "count": commits.len(), "keyid": keys });
         let log = self.run.operations().or_general()?;
         log.append(&line.with_detail(detail)).or_general()?;
         self.record.signed = Some(SignedTwin { from: tip.clone(), to: to.clone() });

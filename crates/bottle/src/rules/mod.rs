@@ -13,6 +13,7 @@ pub(crate) mod command;
 pub(crate) mod decide;
 pub(crate) mod dispatch_text;
 pub(crate) mod forge_env;
+pub(crate) mod gpg_status;
 pub(crate) mod hook;
 pub(crate) mod issue_text;
 pub(crate) mod judge;

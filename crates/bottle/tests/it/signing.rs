@@ -1,8 +1,10 @@
 //! Commits that are signed with the host's key: git verifies them, and the bottle goes on from them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use testkit::hermetic::Hermetic;
 use testkit::part::{Part, require};
 
 use crate::support::{COMMIT, DONE, SLUG, Scene};
@@ -89,6 +91,70 @@ fn verified_after_rotation(scene: &Scene, signed: &str) {
     assert_eq!(output.status, Some(0), "{}\n{}", output.snapshot(), scene.log());
     assert_eq!(scene.published().expect("published").trim(), signed);
     assert_eq!(scene.forge.pulls().len(), 1);
+}
+
+/// The keyring of GnuPG in a home. Its agent ends with it.
+struct Keyring<'a>(&'a Hermetic);
+
+impl<'a> Keyring<'a> {
+    /// A keyring with one key.
+    fn new(hermetic: &'a Hermetic) -> Self {
+        let dir = hermetic.home().join(".gnupg");
+        fs::create_dir(&dir).expect("made");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).expect("set");
+        let person = "Bot <bot@example.org>";
+        let options = ["--batch", "--passphrase", "", "--quick-gen-key", person, "ed25519", "sign"];
+        hermetic.run_ok(hermetic.command("gpg").args(options).arg("never"));
+        Self(hermetic)
+    }
+}
+
+impl Drop for Keyring<'_> {
+    fn drop(&mut self) {
+        self.0.run_ok(self.0.command("gpgconf").args(["--kill", "all"]));
+    }
+}
+
+/// A scene that signs with a key of GnuPG.
+fn gpg_scene(key: &str) -> Option<Scene> {
+    require(Part::Gpg)?;
+    let scene = scene()?;
+    let config = scene.person.hermetic.home().join(".config/bottleworks/config.toml");
+    fs::create_dir_all(config.parent().expect("a folder")).expect("made");
+    fs::write(&config, format!("[identity]\ngpg_key = \"{key}\"\n")).expect("written");
+    Some(scene)
+}
+
+#[test]
+fn a_key_of_gnupg_signs_where_it_is_configured() {
+    let Some(scene) = gpg_scene("bot@example.org") else { return };
+    let hermetic = &scene.person.hermetic;
+    let _keyring = Keyring::new(hermetic);
+    scene.start_ok(&format!("{COMMIT}{DONE}"));
+    let tip = scene.published().expect("published");
+    let mut git = hermetic.command("git");
+    git.arg("-C").arg(scene.person.fork.origin.dir());
+    let words = hermetic.run_ok(git.args(["verify-commit", "--raw", tip.trim()])).stderr;
+    assert!(words.contains("GOODSIG"), "{words}");
+    let log = fs::read_to_string(scene.person.last_run(SLUG).join("operations.jsonl"));
+    let log = log.expect("an operation log");
+    let line = log.lines().find(|line| line.contains("commits.sign")).expect("the signature");
+    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    let keys = line["detail"]["keyid"].as_array().expect("keys");
+    assert!(words.contains(keys[0].as_str().expect("a key")), "{line}: {words}");
+}
+
+#[test]
+fn a_key_that_gnupg_does_not_have_publishes_nothing_and_doctor_names_it() {
+    let Some(scene) = gpg_scene("nobody@example.org") else { return };
+    let _keyring = Keyring::new(&scene.person.hermetic);
+    let output = scene.start(&format!("{COMMIT}{DONE}"));
+    assert_ne!(output.status, Some(0));
+    let reason = "gpg did not sign with the key nobody@example.org";
+    assert!(output.stderr.contains(reason), "{}", output.snapshot());
+    assert_eq!(scene.published(), None);
+    let doctor = scene.person.run(&["doctor"]);
+    assert!(doctor.status != Some(0) && doctor.stdout.contains(reason), "{}", doctor.snapshot());
 }
 
 #[test]

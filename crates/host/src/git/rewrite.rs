@@ -38,40 +38,43 @@ impl SealedRepo {
 }
 
 impl SealedRepo {
-    /// Writes a commit again with other parents and a signature over it; nothing points at the result yet. People, dates
-    /// and message stay.
-    pub async fn sign_commit(
+    /// The commit with other parents, as its signature covers it. People, dates and message stay.
+    pub async fn commit_with_parents(
         &self,
         commit: &Sha,
         parents: &[Sha],
-        sign: impl Fn(&[u8]) -> String,
-    ) -> Result<Sha, GitError> {
+    ) -> Result<Vec<u8>, GitError> {
         let call = GitCall::new(argv_with("cat-file commit", [commit.as_str()]));
         let answer = self.git.query(call.within(OBJECT_LIMIT)).await?;
-        let header = match commit.as_str().len() {
+        let change = CommitChange { parents, author: None, committer: None, trailers: &[] };
+        answer.parse(|bytes| render_change(bytes, change), "it is not a commit")
+    }
+
+    /// Writes a commit with a signature over it; nothing points at the result yet.
+    pub async fn write_signed(&self, commit: &[u8], signature: &str) -> Result<Sha, GitError> {
+        let header = match tree_id_length(commit) {
             64 => "gpgsig-sha256",
             _ => "gpgsig",
         };
-        let signed = answer.parse(
-            |bytes| {
-                let change = CommitChange { parents, author: None, committer: None, trailers: &[] };
-                let plain = render_change(bytes, change)?;
-                let signature = sign(&plain);
-                add_signature(&plain, header, &signature)
-            },
-            "it is not a commit",
-        )?;
         let call = GitCall::new(argv("hash-object -t commit -w --stdin"));
+        let signed = add_signature(commit, header, signature);
         self.git.query(call.reading(&signed).within(OBJECT_LIMIT)).await?.parse_id()
     }
 }
 
+/// Length of the ids in a commit, by that of its tree.
+fn tree_id_length(commit: &[u8]) -> usize {
+    let line = commit.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    line.strip_prefix(b"tree ").unwrap_or_default().len()
+}
+
 /// The commit with a signature as its last header; the lines after the first one begin with a space.
-fn add_signature(commit: &[u8], header: &str, signature: &str) -> Option<Vec<u8>> {
-    let end = commit.windows(2).position(|pair| pair == b"\n\n")? + 1;
+fn add_signature(commit: &[u8], header: &str, signature: &str) -> Vec<u8> {
+    // A commit without a message ends with its headers.
+    let end = commit.windows(2).position(|pair| pair == b"\n\n").map_or(commit.len(), |at| at + 1);
     let folded = signature.trim_end().replace('\n', "\n ");
     let line = format!("{header} {folded}\n");
-    Some([&commit[..end], line.as_bytes(), &commit[end..]].concat())
+    [&commit[..end], line.as_bytes(), &commit[end..]].concat()
 }
 
 fn render_change(bytes: &[u8], change: CommitChange<'_>) -> Option<Vec<u8>> {
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn a_signature_is_a_folded_header_before_the_message() {
         let signed = add_signature(b"tree x\n\nWords\n\nmore\n", "gpgsig", "-----B\nabc\n-----E\n");
-        let signed = String::from_utf8(signed.expect("a commit")).expect("UTF-8");
+        let signed = String::from_utf8(signed).expect("UTF-8");
         assert_eq!(signed, "tree x\ngpgsig -----B\n abc\n -----E\n\nWords\n\nmore\n");
     }
 

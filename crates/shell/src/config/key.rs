@@ -127,6 +127,13 @@ pub const KEYS: &[Key] = &[
         )
     },
     Key {
+        default: "the host's own key",
+        ..text(
+            "identity.gpg_key",
+            "Key of GnuPG with which bot-bottle signs published commits, where an agent's manifest has sign_commits",
+        )
+    },
+    Key {
         variable: Some("BOTTLEWORKS_REMOTE_ORIGIN"),
         default: "origin",
         ..text("remotes.origin", "The remote of your fork, for forklift")

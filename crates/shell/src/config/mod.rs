@@ -108,6 +108,8 @@ pub struct IdentityEntry {
     pub email: Option<String>,
     pub sign_off: Option<bool>,
     pub agent_trailer: Option<bool>,
+    /// Key of GnuPG for published commits of bot-bottle, by a name that gpg knows.
+    pub gpg_key: Option<String>,
 }
 
 /// Names of the remotes of a fork.
@@ -316,6 +318,9 @@ fn check(path: &Path, config: &Config) -> Result<(), ConfigFileError> {
             );
         }
     }
+    if config.identity.gpg_key.as_deref().is_some_and(|key| !is_key_name(key)) {
+        return wrong("identity.gpg_key".to_owned(), "give its fingerprint or its address");
+    }
     if config.fleet.passwords() > 1 {
         let rule = "name one of password_env, password_file and password_command";
         return wrong("fleet.password_*".to_owned(), rule);
@@ -328,6 +333,10 @@ fn check(path: &Path, config: &Config) -> Result<(), ConfigFileError> {
         }
     }
     Ok(())
+}
+
+fn is_key_name(key: &str) -> bool {
+    !key.trim().is_empty() && !key.chars().any(char::is_control)
 }
 
 /// Inserts a value at a key with dots, none of which belongs to a name.
