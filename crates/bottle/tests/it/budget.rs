@@ -2,32 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 
 use serde_json::Value;
 use testkit::fake_forge::Room;
-use testkit::model_server::{ModelScript, ModelServer, Turn};
+use testkit::model_server::ModelServer;
 use testkit::part::{Part, require};
 use testkit::wait::wait_for;
 
+use crate::paid::{CALL, install_paid_agent, kit};
 use crate::serving::{Serving, config_path};
 use crate::support::{COMMIT, DONE, Scene};
-
-/// An agent that calls its model once, waits for its gate if it has one, and makes a commit.
-const AGENT: &str = r#"
-body='{"model":"scripted","max_tokens":20,"messages":[{"role":"user","content":"x"}]}'
-exec 3<>/dev/tcp/127.0.0.1/3128
-printf 'POST /-/model/v1/chat/completions HTTP/1.1\r\nhost: model\r\n%s: Bearer %s\r\ncontent-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' \
-    authorization "$OPENAI_API_KEY" "${#body}" "$body" >&3
-cat <&3
-while [ -e /opt/kit/gate ]; do sleep 0.05; done
-echo work >> work.txt && git add -A && git commit -qm 'do the work'
-forge done success done
-"#;
-
-/// Tokens that the model server reports for one call.
-const CALL: i64 = 120;
 
 const SELDOM: &str = "sweep_secs = 3600\n";
 
@@ -41,25 +25,7 @@ impl Paid {
     /// With more lines in the agent's manifest, below `[spend]`.
     fn new(spend: &str) -> Option<Self> {
         let scene = Scene::new()?;
-        let model = ModelServer::start([("run", ModelScript::new(vec![Turn::text("done")]))]);
-        let kit = kit(&scene);
-        std::fs::create_dir(&kit).expect("made");
-        std::fs::write(kit.join("agent.sh"), AGENT).expect("written");
-        let person = &scene.person;
-        let key = person.home().join("model-key");
-        std::fs::write(&key, "a-key").expect("written");
-        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).expect("set");
-        let bottle = format!("[[mount]]\nhost = {kit:?}\ninside = \"/opt/kit\"\n");
-        person.manifest("bottles", "kit", &bottle);
-        let agent = format!(
-            "provider = \"command\"\nmodel = \"scripted\"\nbottle = \"kit\"\n\
-             command = [\"bash\", \"/opt/kit/agent.sh\"]\n\
-             [server]\nurl = \"{}/v1\"\nkey_file = {key:?}\n\
-             [egress]\nprofile = \"model-only\"\npermit_private = [\"{}\"]\n[spend]\n{spend}",
-            model.base_url("run"),
-            model.addr(),
-        );
-        person.manifest("agents", "worker", &agent);
+        let model = install_paid_agent(&scene.person, spend);
         Some(Self { scene, model })
     }
 
@@ -69,16 +35,12 @@ impl Paid {
     }
 
     fn close_gate(&self) {
-        std::fs::write(kit(&self.scene).join("gate"), "").expect("the gate");
+        std::fs::write(kit(&self.scene.person).join("gate"), "").expect("the gate");
     }
 }
 
-fn kit(scene: &Scene) -> PathBuf {
-    scene.person.hermetic.root().join("kit")
-}
-
 fn open_gate(serving: &Serving) {
-    std::fs::remove_file(kit(&serving.scene).join("gate")).expect("the gate");
+    std::fs::remove_file(kit(&serving.scene.person).join("gate")).expect("the gate");
 }
 
 fn get(serving: &Serving, path: &str) -> String {

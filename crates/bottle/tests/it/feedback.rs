@@ -1,6 +1,7 @@
 //! What the forge reports wakes a bottle: failing checks and conflicts, on each kind of forge, up to a limit.
 
 use testkit::fake_forge::{Flavour, GiteaFlavour, GithubFlavour, GitlabFlavour};
+use testkit::repo::Repo;
 use testkit::wait::wait_for;
 
 use testkit::fake_forge::hooks::{Hook, SECRET};
@@ -107,8 +108,7 @@ fn checks_of_commits_that_others_pushed_wake_nobody() {
 }
 
 /// History in which people repeat one resolution: the branch changes the number, the base changes the word.
-fn teach(serving: &KindServing<impl Flavour>) {
-    let repo = &serving.person.fork.checkout;
+pub(crate) fn teach(repo: &Repo) {
     let line = |number: usize, word: usize| format!("version {number} word{word}\n");
     repo.write("config", line(0, 0));
     repo.commit("config");
@@ -131,7 +131,7 @@ fn teach(serving: &KindServing<impl Flavour>) {
 #[track_caller]
 fn resolved_alone<F: Flavour>(kind: &'static str) {
     let Some(mut serving) = KindServing::<F>::new(kind, WORKER) else { return };
-    teach(&serving);
+    teach(&serving.person.fork.checkout);
     let number = "[[step]]\nrun = \"echo 'version 15 word14' > config; git commit -qam number\"\n";
     serving.person.script(&format!("{number}{DONE}"));
     serving.serve("");
