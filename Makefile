@@ -5,9 +5,9 @@ PREFIX ?= $(HOME)/.local
 BOTTLEWORKS = $(or $(CARGO_TARGET_DIR),target)/debug/bottleworks
 
 # Every part that the suites without a container engine use.
-PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1
+PARTS = REQUIRE_BWRAP=1 REQUIRE_FAKETIME=1 REQUIRE_GIT=1 REQUIRE_OPENSSL=1 REQUIRE_PERL=1 REQUIRE_TMUX=1 REQUIRE_GPG=1 REQUIRE_SSH_KEYGEN=1
 
-.PHONY: help demo test test-aos test-real chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-delta bench-train bench-merge bench-verdict install dist test-dist book record
+.PHONY: help demo test test-aos test-real test-live chaos obedient soak check fmt lint doc deps words advisories fuzz bench bench-delta bench-train bench-merge bench-verdict install dist test-dist book record
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -32,6 +32,10 @@ test-aos: ## Run the tests of wf and of the formats it stands on (section 11 of 
 test-real: ## Run the suites with real parts: a container engine of our own, and every part required
 	@scripts/packages real
 	scripts/test-real
+
+test-live: ## Run the suites that talk to a live Gitea: the one that BOTTLEWORKS_TEST_GITEA_URL names, else one of our own, built from its Go module
+	@scripts/packages test
+	scripts/test-live
 
 chaos: ## Kill, lose, double and break what `bot-bottle serve` stands on, for long (ROUNDS=200, SERIES=50 of 14 kills), kill forklift while it pushes (PUSH_ROUNDS=10) and while a train is on its way (TRAIN_KILLS=200), and kill wf at every change of a folder; prints rounds, faults and losses
 	@scripts/packages test

@@ -95,9 +95,13 @@ pub fn missing(name: &str, why: &str) {
     complain(&format!("missing part: {name} ({why})"), name);
 }
 
+fn variable_of(name: &str) -> String {
+    format!("REQUIRE_{}", name.to_uppercase().replace('-', "_"))
+}
+
 /// Says that a part is missing, or fails where it is promised.
 fn complain(message: &str, name: &str) {
-    let variable = format!("REQUIRE_{}", name.to_uppercase());
+    let variable = variable_of(name);
     assert!(program::variable(&variable).as_deref() != Some("1"), "{message}; {variable}=1");
     // A runner may keep what a passing test prints, and a test that did nothing must be seen: the file is shown at the
     // end. Not `eprintln`, which the harness keeps too.
@@ -136,7 +140,7 @@ impl Part {
 
     /// The variable that makes the part obligatory.
     pub fn variable(self) -> String {
-        format!("REQUIRE_{}", self.name().to_uppercase())
+        variable_of(self.name())
     }
 
     fn complaint(self) -> String {
@@ -231,6 +235,7 @@ mod tests {
             "missing part: docker (set DOCKER_HOST or start an engine)"
         );
         assert_eq!(Part::Docker.variable(), "REQUIRE_DOCKER");
+        assert_eq!(Part::SshKeygen.variable(), "REQUIRE_SSH_KEYGEN");
     }
 
     #[test]

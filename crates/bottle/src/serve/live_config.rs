@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -18,11 +19,16 @@ use crate::flow::hooks::hook_files;
 /// Interval between two looks at the files.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// Interval in which somebody who waits for a change looks.
+const CHANGE_PAUSE: Duration = Duration::from_millis(100);
+
 #[derive(Debug)]
 pub(crate) struct LiveConfig {
     /// The configuration file; `None` where there is nothing to read again.
     file: Option<PathBuf>,
     state: RwLock<LoadedConfig>,
+    /// Reloads under way.
+    reloads: AtomicUsize,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +50,11 @@ impl LiveConfig {
     ) -> Self {
         let files = observe_files(file.as_deref(), &settings, home);
         let (settings, repos) = (Arc::new(settings), Arc::new(repos));
-        Self { file, state: RwLock::new(LoadedConfig { settings, repos, files }) }
+        Self {
+            file,
+            state: RwLock::new(LoadedConfig { settings, repos, files }),
+            reloads: AtomicUsize::new(0),
+        }
     }
 
     pub(crate) fn settings(&self) -> Arc<ServeSettings> {
@@ -59,6 +69,19 @@ impl LiveConfig {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Waits until a change of the files is taken up, at most for `limit`; false if there is none.
+    pub(crate) async fn wait_for_change(&self, home: &Home, limit: Duration) -> bool {
+        let is_behind = || self.reloads.load(Ordering::Acquire) > 0 || self.has_changed(home);
+        if !is_behind() {
+            return false;
+        }
+        let end = host::clock::monotonic() + limit;
+        while is_behind() && host::clock::monotonic() < end {
+            tokio::time::sleep(CHANGE_PAUSE).await;
+        }
+        true
+    }
+
     fn has_changed(&self, home: &Home) -> bool {
         let loaded = self.loaded();
         loaded.files != observe_files(self.file.as_deref(), &loaded.settings, home)
@@ -66,6 +89,13 @@ impl LiveConfig {
 
     /// Reads everything again. The files are remembered first, so that a wrong one is reported once.
     pub(super) async fn reload(&self, home: &Home) -> Result<(), Failure> {
+        self.reloads.fetch_add(1, Ordering::AcqRel);
+        let read = self.read_again(home).await;
+        self.reloads.fetch_sub(1, Ordering::AcqRel);
+        read
+    }
+
+    async fn read_again(&self, home: &Home) -> Result<(), Failure> {
         let before = self.loaded();
         let files = observe_files(self.file.as_deref(), &before.settings, home);
         self.state.write().unwrap_or_else(PoisonError::into_inner).files = files;

@@ -11,6 +11,7 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use forge::{DeliveryTarget, ForgeKind, Thread};
+use model::secret::Secret;
 use orchestrator_db::{About, DbError, Delivery, DeliveryInsert, ForgeState, IssueKey};
 use web_base::header::header_text;
 
@@ -19,6 +20,8 @@ use super::vitals::VitalCounter;
 use crate::flow::bottle::{Bottle, BottleState};
 
 const BODY_LIMIT: Duration = Duration::from_secs(10);
+/// Time that a webhook waits for a new secret. Forges give up after five seconds and more.
+const SECRET_LIMIT: Duration = Duration::from_secs(4);
 
 pub(crate) fn router(service: Arc<Service>) -> Router {
     Router::new().route("/webhooks/{source}", post(receive)).with_state(service)
@@ -57,10 +60,15 @@ async fn answer(service: &Arc<Service>, source: &str, request: Request<Body>) ->
     };
     let header = |name: &str| header_text(&head.headers, name);
     // Repositories may share a secret; it authenticates deliveries for exactly these.
-    let repos = service.repos();
-    let matching = repos
-        .secrets(kind)
-        .filter(|(_, secret)| kind.verify_delivery(header, &bytes, secret.expose()));
+    let is_signed = |secret: &Secret| kind.verify_delivery(header, &bytes, secret.expose());
+    let mut repos = service.repos();
+    // The secret of a new webhook may not be read yet, and forges send nothing again.
+    if !repos.secrets(kind).any(|(_, secret)| is_signed(secret))
+        && service.config.wait_for_change(&service.home, SECRET_LIMIT).await
+    {
+        repos = service.repos();
+    }
+    let matching = repos.secrets(kind).filter(|(_, secret)| is_signed(secret));
     let authenticated: Vec<_> = matching.map(|(repo, _)| repo).collect();
     if authenticated.is_empty() {
         tracing::warn!(source = kind.word(), "refused a webhook with a wrong signature");

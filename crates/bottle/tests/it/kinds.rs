@@ -25,6 +25,7 @@ impl<F: Flavour> KindServing<F> {
     pub(crate) fn new(kind: &'static str, labels: &[&str]) -> Option<Self> {
         let person = Person::new()?;
         let forge = FakeForge::<F>::start();
+        forge.serve_git(person.fork.origin.dir());
         forge.add_member("bot-bottle", "bot1");
         forge.add_member("bot-bottle", "alice");
         let issue = forge.add_issue("Do it", "What is wanted.", labels, &["bot1"]);
@@ -39,11 +40,9 @@ impl<F: Flavour> KindServing<F> {
         std::fs::set_permissions(&token, Permissions::from_mode(0o600)).expect("private");
         let text = format!(
             "listen = \"127.0.0.1:0\"\nbackend = \"bwrap\"\nretention_days = 0\ndrain_secs = 1\nsweep_secs = 1\n{more}\n\
-             [[forge]]\nkind = \"{}\"\nurl = \"{}\"\ntoken_file = {token:?}\nrepos = [\"{OWNER}/{REPO}\"]\n\
-             checkouts = {{ \"{OWNER}/{REPO}\" = {:?} }}\n",
+             [[forge]]\nkind = \"{}\"\nurl = \"{}\"\ntoken_file = {token:?}\nrepos = [\"{OWNER}/{REPO}\"]\n",
             self.kind,
             self.forge.url(),
-            self.person.fork.checkout.dir(),
         );
         std::fs::write(home.join("serve.toml"), text).expect("written");
         self.launch(&[]);

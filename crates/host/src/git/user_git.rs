@@ -12,6 +12,7 @@ use crate::env;
 
 const ASKPASS: &str = "GIT_ASKPASS";
 const SSH_COMMAND: &str = "GIT_SSH_COMMAND";
+const CONFIG_COUNT: &str = "GIT_CONFIG_COUNT";
 /// Variables by which the user may have chosen how prompts are answered.
 const KEPT: [&str; 3] = [ASKPASS, SSH_COMMAND, "GIT_SSH"];
 
@@ -102,11 +103,18 @@ pub(super) fn close_prompts(git: &mut Git, settings: &GitSettings) {
 /// Keeps git from rewriting a URL: the user's rules have been applied to it, and git applies each of them once. The longest
 /// prefix decides, and no prefix is longer than the URL.
 pub(super) fn keep_url(git: &mut Git, url: &str) {
-    git.set_env("GIT_CONFIG_COUNT", "2");
-    for (index, rule) in ["insteadOf", "pushInsteadOf"].into_iter().enumerate() {
-        git.set_env(&format!("GIT_CONFIG_KEY_{index}"), format!("url.{url}.{rule}"));
-        git.set_env(&format!("GIT_CONFIG_VALUE_{index}"), url);
+    for rule in ["insteadOf", "pushInsteadOf"] {
+        add_setting(git, format!("url.{url}.{rule}"), url);
     }
+}
+
+/// Adds a setting to those that the environment has, such as the header with the token of a forge.
+fn add_setting(git: &mut Git, key: String, value: &str) {
+    let known = git.env.iter().find(|(name, _)| name == CONFIG_COUNT);
+    let count = known.and_then(|(_, count)| count.to_str()?.parse().ok()).unwrap_or(0_usize);
+    git.set_env(CONFIG_COUNT, (count + 1).to_string());
+    git.set_env(&format!("GIT_CONFIG_KEY_{count}"), key);
+    git.set_env(&format!("GIT_CONFIG_VALUE_{count}"), value);
 }
 
 #[cfg(test)]
@@ -143,6 +151,34 @@ mod tests {
         let env = UserEnv::new([("LC_ALL".into(), "de_DE.UTF-8".into())]);
         let found: Vec<_> = env.vars.iter().filter(|(name, _)| name == "LC_ALL").collect();
         assert_eq!(found, [&(OsString::from("LC_ALL"), OsString::from("C"))]);
+    }
+
+    fn plain_git() -> Git {
+        Git {
+            program: "git".into(),
+            cwd: "/".into(),
+            env: Vec::new(),
+            flags: Vec::new(),
+            log: None,
+            cancel: crate::signal::Cancel::new(),
+        }
+    }
+
+    #[test]
+    fn an_address_is_kept_beside_the_settings_that_are_there() {
+        let env = UserEnv::new([])
+            .with(CONFIG_COUNT, "1")
+            .with("GIT_CONFIG_KEY_0", "http.https://forge/.extraHeader")
+            .with("GIT_CONFIG_VALUE_0", "Authorization: token x");
+        let mut git = Git { env: env.into_vars(), ..plain_git() };
+        keep_url(&mut git, "https://forge/a");
+        let value = |name: &str| {
+            let found = git.env.iter().filter(|(known, _)| known == name);
+            found.map(|(_, value)| value.to_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(value(CONFIG_COUNT), ["3"]);
+        assert_eq!(value("GIT_CONFIG_KEY_0"), ["http.https://forge/.extraHeader"]);
+        assert_eq!(value("GIT_CONFIG_KEY_2"), ["url.https://forge/a.pushInsteadOf"]);
     }
 
     #[test]

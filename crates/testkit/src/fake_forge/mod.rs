@@ -7,10 +7,12 @@
 //! - `gitlab` GitLab
 //! - [`hooks`] webhooks as a real Gitea sends them
 //! - `world` the state of a server
+//! - `git_http` its repository, over git's own protocol
 //! - `request` requests as they arrived
 //! - `page` pages of lists
 //! - `time` the server's own clock
 
+mod git_http;
 mod github_like;
 mod gitlab;
 pub mod hooks;
@@ -23,6 +25,7 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -367,6 +370,11 @@ impl<F: Flavour> FakeForge<F> {
         self.world().branches.insert(name.to_owned(), sha.to_owned());
     }
 
+    /// Has git find this repository at [`Self::remote_url`], for whoever has the token.
+    pub fn serve_git(&self, dir: &Path) {
+        self.world().git_dir = Some(dir.to_owned());
+    }
+
     /// Gives no page more entries than this, whatever is asked for.
     pub fn cap_pages_at(&self, entries: usize) {
         self.world().page_max = entries;
@@ -418,6 +426,10 @@ impl<F: Flavour> FakeForge<F> {
 
 impl<F: Flavour> Serve for Stage<F> {
     fn serve(&self, request: &Request, connection: &mut Connection<'_>) -> io::Result<Performed> {
+        if let Some(answer) = self.git(request) {
+            connection.send(&answer)?;
+            return Ok(Performed::Answered);
+        }
         let request = ForgeRequest::read(request);
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         if let Some(file) = self.file(&request) {
@@ -455,6 +467,17 @@ impl<F: Flavour> Stage<F> {
             Some(path) => F::answer(&mut world, path, request),
             None => FakeResponse::error(404, "nothing is installed here"),
         }
+    }
+
+    /// The response for git; `None` if the request is about something else, or nobody serves a repository.
+    fn git(&self, request: &Request) -> Option<Vec<u8>> {
+        let path = request.path.strip_prefix(&self.under)?;
+        let rest = path.strip_prefix(&format!("/{OWNER}/{REPO}.git"))?;
+        let (dir, token) = {
+            let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+            (world.git_dir.clone()?, world.token.clone())
+        };
+        Some(git_http::answer(&dir, rest, &token, request))
     }
 
     /// The response for a file; `None` if there is none at this path. Without the token there is nothing to see.

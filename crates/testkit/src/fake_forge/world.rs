@@ -1,6 +1,7 @@
 //! State of a fake server: one repository with its issues, pull requests and comments, and organisations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use super::{LOGIN, Numbering, OWNER, TOKEN, time};
 
@@ -199,6 +200,8 @@ pub struct World {
     pub(crate) labels: Vec<String>,
     /// The repositories of each organisation or account.
     pub(crate) repositories: BTreeMap<String, Vec<FakeRepository>>,
+    /// The repository that git finds here.
+    pub(crate) git_dir: Option<PathBuf>,
 }
 
 impl World {
@@ -225,6 +228,7 @@ impl World {
             orgs: BTreeMap::new(),
             labels: Vec::new(),
             repositories: BTreeMap::new(),
+            git_dir: None,
         }
     }
 
