@@ -231,6 +231,7 @@ mod tests {
             dropped_clean: if in_conflict { 0 } else { dropped },
             lines: 2,
             reason: None,
+            is_generated: false,
             detail: "1 of 3 hunks, 2 lines missing".to_owned(),
         }
     }

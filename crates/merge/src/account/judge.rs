@@ -19,8 +19,8 @@ const PATHS_PER_CHANGE: usize = 50;
 /// Lines that each of those changes may have on average.
 pub(crate) const LINES_PER_CHANGE: usize = 50;
 
-/// Lines up to which twice as many changes are still few.
-const FEW_LINES: usize = 20;
+/// Lines that each of them may have on average for twice as many to be still few.
+const LINES_PER_SMALL_CHANGE: usize = 5;
 
 /// Meaning of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn many_clean_drops(side: &SideAccount, of: MergeSide) -> Option<String> {
     let paths = || dropped_of(side).filter(is_counted);
     let clean: usize = paths().map(changes_of).sum();
     let lines: usize = paths().map(lines_of).sum();
-    let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
+    let is_few = clean <= few || (clean <= 2 * few && lines <= few * LINES_PER_SMALL_CHANGE);
     (!is_few || lines > few * LINES_PER_CHANGE).then(|| {
         let whose = of.as_str();
         let paths = names(paths().map(|change| &change.path));
@@ -128,46 +128,18 @@ fn most_files_missing(account: &MergeAccount) -> Option<String> {
     })
 }
 
-/// A lock file that was written anew lacks hunks of both sides.
+/// A generated file that was written anew lacks hunks of both sides.
 fn is_mostly_missing(change: &SideChange) -> bool {
     let is_whole = change.dropped >= change.hunks;
-    is_whole || (!is_lock_file(&change.path) && 2 * change.dropped > change.hunks)
-}
-
-/// Names of files that a package manager writes as a whole. Their hunks are no decisions of people, so such a file counts as
-/// one change of the usual size, and is named like any other.
-const LOCK_FILES: [&[u8]; 17] = [
-    b"Cargo.lock",
-    b"Gemfile.lock",
-    b"Package.resolved",
-    b"Pipfile.lock",
-    b"Podfile.lock",
-    b"bun.lock",
-    b"bun.lockb",
-    b"composer.lock",
-    b"flake.lock",
-    b"go.sum",
-    b"mix.lock",
-    b"npm-shrinkwrap.json",
-    b"package-lock.json",
-    b"pnpm-lock.yaml",
-    b"poetry.lock",
-    b"uv.lock",
-    b"yarn.lock",
-];
-
-fn is_lock_file(path: &TreePath) -> bool {
-    let name = path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    LOCK_FILES.contains(&name)
+    is_whole || (!change.is_generated && 2 * change.dropped > change.hunks)
 }
 
 fn changes_of(change: &SideChange) -> usize {
-    if is_lock_file(&change.path) { 1 } else { change.dropped_clean }
+    if change.is_generated { 1 } else { change.dropped_clean }
 }
 
 fn lines_of(change: &SideChange) -> usize {
-    let is_lock = is_lock_file(&change.path);
-    if is_lock { change.lines.min(LINES_PER_CHANGE) } else { change.lines }
+    if change.is_generated { change.lines.min(LINES_PER_CHANGE) } else { change.lines }
 }
 
 /// Returns whether rules of the fork explain why no change of upstream's is there that the fork did not have.
@@ -328,16 +300,31 @@ mod tests {
             dropped_clean: hunks,
             lines,
             reason: None,
+            is_generated: path.ends_with(".lock") || path == "go.sum",
             detail: String::new(),
         }
     }
 
     fn is_refused(changes: Vec<SideChange>) -> bool {
-        let upstream = SideAccount { paths: 20, changes };
+        is_refused_of(20, changes)
+    }
+
+    fn is_refused_of(paths: usize, changes: Vec<SideChange>) -> bool {
+        let upstream = SideAccount { paths, changes };
         let account = MergeAccount { upstream, ..MergeAccount::default() };
         let judged = judge_account(&account);
         assert_eq!(judged.looks.len(), account.upstream.changes.len(), "each is named");
         !judged.upstream_dropped.is_empty()
+    }
+
+    #[test]
+    fn small_changes_are_few_by_the_size_of_the_merge() {
+        let small = |count: usize, lines: usize| -> Vec<SideChange> {
+            (0..count).map(|at| dropped(&format!("i18n/{at}.ts"), 1, lines)).collect()
+        };
+        assert!(!is_refused_of(600, small(12, 3)) && is_refused_of(600, small(12, 4)));
+        assert!(is_refused_of(600, small(17, 1)), "more than twice as many as are few");
+        assert!(!is_refused_of(20, small(8, 2)) && is_refused_of(20, small(8, 3)));
     }
 
     #[test]

@@ -86,6 +86,9 @@ pub struct SideChange {
     /// For [`SideStatus::DroppedByRule`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<DropReason>,
+    /// True if a program writes the file as a whole, by its name or by what both sides say at its top.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_generated: bool,
     /// Missing parts, in a few words.
     pub detail: String,
 }

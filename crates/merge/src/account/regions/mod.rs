@@ -1,11 +1,16 @@
 //! Compares a result with the three versions of a text, region by region. Pure.
 
+mod render;
+
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use render::render_conflict;
+
 use super::ConflictResolution;
 use super::suspicion::{hides_letters, hosts, turns_off};
-use crate::three::text::{bare, dark_tokens, lines, uncommented};
+use crate::three::text::{bare, code_of_line, dark_tokens, lines, uncommented};
 use crate::three::{Change, Edit, Region, Touching, edits, three_way};
 
 /// Four versions of a text; a missing one is empty.
@@ -65,6 +70,7 @@ pub(super) struct HunkCounts {
 
 type Line<'a> = &'a [u8];
 type Counts<'a> = BTreeMap<&'a [u8], usize>;
+type CodeCounts = BTreeMap<Vec<u8>, usize>;
 
 pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     let TextVersions { base, fork, upstream, result } = versions;
@@ -77,6 +83,9 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
         upstream: count(&upstream),
         result: count(&result),
         merged: count(&merged),
+        code: OnceCell::new(),
+        fork_code: OnceCell::new(),
+        upstream_code: OnceCell::new(),
     };
     let mut account = TextAccount::default();
     let mut resolutions = Vec::new();
@@ -242,6 +251,10 @@ struct WholeTexts<'a> {
     result: Counts<'a>,
     /// Git's merge, with both versions of every conflict.
     merged: Counts<'a>,
+    /// The code of the result's lines, and of both sides', counted when a change is not found by its lines.
+    code: OnceCell<CodeCounts>,
+    fork_code: OnceCell<CodeCounts>,
+    upstream_code: OnceCell<CodeCounts>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -262,6 +275,18 @@ impl<'a> WholeTexts<'a> {
     fn has_elsewhere(&self, side: Side, line: &[u8]) -> bool {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
         of(&self.result) >= of(self.of(side))
+    }
+
+    /// Returns whether the result has the code of a line as often as the side, wherever, with whatever indentation and
+    /// comment.
+    fn has_code_elsewhere(&self, side: Side, line: &[u8]) -> bool {
+        let (code, of_result) =
+            (code_of_line(line), self.code.get_or_init(|| count_code(&self.result)));
+        let own = match side {
+            Side::Fork => self.fork_code.get_or_init(|| count_code(&self.fork)),
+            Side::Upstream => self.upstream_code.get_or_init(|| count_code(&self.upstream)),
+        };
+        of_result.get(&code) >= own.get(&code)
     }
 }
 
@@ -302,7 +327,7 @@ impl HunkCounts {
 }
 
 /// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation: a change of which half of the
-/// words are there stands in another form, and one of empty lines takes nothing away with it.
+/// words are there, or whose code is there elsewhere, stands in another form, and one of empty lines takes nothing away with it.
 fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &WholeTexts<'_>) -> Hunk {
     let own = match side {
         Side::Fork => parts.fork,
@@ -317,8 +342,12 @@ fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &Whole
         let share = token_share(parts, own, parts.base, has_words);
         found.commented_out == 0 && share.is_some_and(|share| share >= HALF)
     };
+    let is_elsewhere = || {
+        let elsewhere = |line: &[u8]| whole.has_code_elsewhere(side, line);
+        !compare_lines(parts.base, own, parts.result, elsewhere).is_dropped()
+    };
     let is_empty = is_of_empty_lines(parts.base, own);
-    let is_dropped = found.is_dropped() && !is_empty && !is_there();
+    let is_dropped = found.is_dropped() && !is_empty && !is_there() && !is_elsewhere();
     let state = if is_dropped { HunkState::Dropped } else { HunkState::Adapted };
     found.hunk(state, !is_empty)
 }
@@ -527,6 +556,14 @@ fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {
     counts
 }
 
+fn count_code(lines: &Counts<'_>) -> CodeCounts {
+    let mut counts = CodeCounts::new();
+    for (line, count) in lines {
+        *counts.entry(code_of_line(line)).or_default() += count;
+    }
+    counts
+}
+
 fn count_tokens<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Counts<'a> {
     let mut counts = Counts::new();
     for token in lines.into_iter().flat_map(|line| dark_tokens(line)) {
@@ -537,38 +574,6 @@ fn count_tokens<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Counts<'a>
 
 fn has_words(line: &[u8]) -> bool {
     line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
-}
-
-/// Lines of each version of a conflict that are shown.
-const LINES_SHOWN: usize = 30;
-
-/// Bytes of all conflicts of a file that are shown.
-const BYTES_SHOWN: usize = 4096;
-
-fn render_conflict(text: &mut String, parts: &Parts<'_, '_>) {
-    if text.len() > BYTES_SHOWN {
-        return;
-    }
-    let versions = [
-        ("<<<<<<< fork", parts.fork),
-        ("||||||| merge base", parts.base),
-        ("======= upstream", parts.upstream),
-        (">>>>>>> result", parts.result),
-    ];
-    for (title, lines) in versions {
-        text.push_str(title);
-        text.push('\n');
-        for line in lines.iter().take(LINES_SHOWN) {
-            let line: String = String::from_utf8_lossy(line).chars().take(300).collect();
-            text.push_str(&line);
-            text.push('\n');
-        }
-        let more = lines.len().saturating_sub(LINES_SHOWN);
-        if more > 0 {
-            text.push_str(&format!("… {more} more lines\n"));
-        }
-    }
-    text.push('\n');
 }
 
 #[cfg(test)]
