@@ -272,21 +272,24 @@ impl<'a> WholeTexts<'a> {
     }
 
     /// Returns whether the result has a line as often as the side, wherever.
-    fn has_elsewhere(&self, side: Side, line: &[u8]) -> bool {
+    fn has_elsewhere(&self, side: Side, line: &[u8], change: LineChange) -> bool {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
-        of(&self.result) >= of(self.of(side))
+        change == LineChange::Added && of(&self.result) >= of(self.of(side))
     }
 
-    /// Returns whether the result has the code of a line as often as the side, wherever, with whatever indentation and
-    /// comment.
-    fn has_code_elsewhere(&self, side: Side, line: &[u8]) -> bool {
+    /// Returns whether the result has the code of a line at least as often as the side that added it, or at most as often as the
+    /// side that took it away there, wherever, with whatever indentation and comment.
+    fn has_code_elsewhere(&self, side: Side, line: &[u8], change: LineChange) -> bool {
         let (code, of_result) =
             (code_of_line(line), self.code.get_or_init(|| count_code(&self.result)));
         let own = match side {
             Side::Fork => self.fork_code.get_or_init(|| count_code(&self.fork)),
             Side::Upstream => self.upstream_code.get_or_init(|| count_code(&self.upstream)),
         };
-        of_result.get(&code) >= own.get(&code)
+        match change {
+            LineChange::Added => of_result.get(&code) >= own.get(&code),
+            LineChange::Removed => of_result.get(&code) <= own.get(&code),
+        }
     }
 }
 
@@ -336,14 +339,14 @@ fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &Whole
     if !is_touched || parts.result == own {
         return Hunk { is_clean: true, ..Hunk::default() };
     }
-    let found =
-        compare_lines(parts.base, own, parts.result, |line| whole.has_elsewhere(side, line));
+    let elsewhere = |line: &[u8], change| whole.has_elsewhere(side, line, change);
+    let found = compare_lines(parts.base, own, parts.result, elsewhere);
     let is_there = || {
         let share = token_share(parts, own, parts.base, has_words);
         found.commented_out == 0 && share.is_some_and(|share| share >= HALF)
     };
     let is_elsewhere = || {
-        let elsewhere = |line: &[u8]| whole.has_code_elsewhere(side, line);
+        let elsewhere = |line: &[u8], change| whole.has_code_elsewhere(side, line, change);
         !compare_lines(parts.base, own, parts.result, elsewhere).is_dropped()
     };
     let is_empty = is_of_empty_lines(parts.base, own);
@@ -364,7 +367,7 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
         if parts.result == own {
             return Hunk::default();
         }
-        let elsewhere = |line: &[u8]| whole.has_elsewhere(side, line);
+        let elsewhere = |line: &[u8], change| whole.has_elsewhere(side, line, change);
         let found = compare_lines(parts.base, own, parts.result, elsewhere);
         if found.is_whole() {
             return Hunk::default();
@@ -416,11 +419,18 @@ impl LinesFound {
     }
 }
 
+/// What a side did with a line in a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineChange {
+    Added,
+    Removed,
+}
+
 fn compare_lines(
     base: &[Line<'_>],
     own: &[Line<'_>],
     result: &[Line<'_>],
-    elsewhere: impl Fn(&[u8]) -> bool,
+    elsewhere: impl Fn(&[u8], LineChange) -> bool,
 ) -> LinesFound {
     let (base, own) = (count(base), count(own));
     let here = count(result);
@@ -438,12 +448,14 @@ fn compare_lines(
         found.changed += before.abs_diff(after);
         if after > before {
             let lacking = (after - before).min(after.saturating_sub(now));
-            if lacking > 0 && !elsewhere(line) {
+            if lacking > 0 && !elsewhere(line, LineChange::Added) {
                 found.missing += lacking;
                 found.commented_out += lacking.min(of(&comments, line.trim_ascii()));
             }
         } else {
-            found.missing += (before - after).min(now.saturating_sub(after));
+            let back = (before - after).min(now.saturating_sub(after));
+            let is_moved = back > 0 && elsewhere(line, LineChange::Removed);
+            found.missing += if is_moved { 0 } else { back };
         }
     }
     let [without_words, with_words] = all;

@@ -118,3 +118,15 @@ fn code_that_stands_elsewhere_with_another_indentation_or_comment_is_adapted() {
     let once = text(&[(15, "line 15\nrun(a); // two\n")]);
     assert_eq!(compare([&base, &twice, &base, &once]).fork.dropped, 1);
 }
+
+#[test]
+fn a_move_within_a_file_that_is_undone_is_adapted_and_a_removal_that_is_undone_is_dropped() {
+    let base = text(&[]);
+    let counts = |fork: &str| {
+        let account = compare([&base, fork, &base, &base]);
+        (account.fork.adapted, account.fork.dropped)
+    };
+    assert_eq!(counts(&text(&[(5, ""), (25, "line 25\nline 5\n")])), (2, 0));
+    assert_eq!(counts(&text(&[(5, "")])), (0, 1));
+    assert_eq!(counts(&text(&[(5, ""), (25, "line 25\nline five\n")])), (0, 2));
+}
