@@ -138,8 +138,10 @@ fn changes_of(change: &SideChange) -> usize {
     if change.is_generated { 1 } else { change.dropped_clean }
 }
 
+/// Lines of the changes that git could have merged. What is there in another form, or lost a conflict, is not among them.
 fn lines_of(change: &SideChange) -> usize {
-    if change.is_generated { change.lines.min(LINES_PER_CHANGE) } else { change.lines }
+    let lines = change.lines_dropped_clean.unwrap_or(change.lines);
+    if change.is_generated { lines.min(LINES_PER_CHANGE) } else { lines }
 }
 
 /// Returns whether rules of the fork explain why no change of upstream's is there that the fork did not have.
@@ -299,6 +301,7 @@ mod tests {
             dropped: hunks,
             dropped_clean: hunks,
             lines,
+            lines_dropped_clean: Some(lines),
             reason: None,
             is_generated: path.ends_with(".lock") || path == "go.sum",
             detail: String::new(),
@@ -325,6 +328,15 @@ mod tests {
         assert!(!is_refused_of(600, small(12, 3)) && is_refused_of(600, small(12, 4)));
         assert!(is_refused_of(600, small(17, 1)), "more than twice as many as are few");
         assert!(!is_refused_of(20, small(8, 2)) && is_refused_of(20, small(8, 3)));
+    }
+
+    #[test]
+    fn lines_in_another_form_or_in_a_conflict_are_not_dropped() {
+        let with = |lines_dropped_clean| {
+            vec![SideChange { lines_dropped_clean, ..dropped("a.ts", 2, 900) }]
+        };
+        assert!(!is_refused(with(Some(3))) && is_refused(with(Some(300))));
+        assert!(is_refused(with(None)), "a record of an earlier version has only the sum");
     }
 
     #[test]

@@ -83,6 +83,9 @@ pub struct SideChange {
     pub dropped_clean: usize,
     /// Lines of the change that the result lacks, or has although the change removed them.
     pub lines: usize,
+    /// Those of them in dropped hunks that git could have applied. A record of an earlier version does not tell.
+    #[serde(default)]
+    pub lines_dropped_clean: Option<usize>,
     /// For [`SideStatus::DroppedByRule`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<DropReason>,

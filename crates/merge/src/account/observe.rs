@@ -440,6 +440,7 @@ fn compare_whole(path: &PathVersions, contents: &BTreeMap<Sha, Vec<u8>>) -> Text
         counts.adapted = usize::from(!is_dropped);
         counts.adapted_in_conflict = usize::from(!is_dropped && path.conflict.is_some());
         counts.lines_missing = lines(text).len();
+        counts.lines_dropped_clean = counts.dropped_clean * counts.lines_missing;
         counts
     };
     TextAccount {
@@ -498,6 +499,7 @@ fn side_change(
         dropped: counts.dropped + usize::from(mode_dropped),
         dropped_clean: counts.dropped_clean + usize::from(mode_dropped),
         lines: counts.lines_missing,
+        lines_dropped_clean: Some(counts.lines_dropped_clean),
         reason,
         is_generated: false,
         detail: detail(path, counts, is_text, mode_dropped),

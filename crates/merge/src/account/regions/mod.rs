@@ -62,6 +62,8 @@ pub(super) struct HunkCounts {
     pub(super) adapted_in_conflict: usize,
     pub(super) dropped: usize,
     pub(super) dropped_clean: usize,
+    /// Missing lines of those.
+    pub(super) lines_dropped_clean: usize,
     /// Lines of the side that the result lacks, or that it has although the side removed them.
     pub(super) lines_missing: usize,
     /// Missing lines that are comments now.
@@ -322,6 +324,7 @@ impl HunkCounts {
             HunkState::Dropped => {
                 self.dropped += 1;
                 self.dropped_clean += usize::from(hunk.is_clean);
+                self.lines_dropped_clean += if hunk.is_clean { hunk.lines_missing } else { 0 };
             }
         }
         self.lines_missing += hunk.lines_missing;
