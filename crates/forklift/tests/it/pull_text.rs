@@ -4,7 +4,7 @@ use std::path::Path;
 
 use testkit::repo::Fork;
 
-use crate::support::{MERGE, Person, THEIRS, run_if_needed as run, two_conflicts};
+use crate::support::{Person, THEIRS, run_if_needed as run, two_conflicts};
 
 fn text_of(run: &Path) -> String {
     std::fs::read_to_string(run.join("PULL_REQUEST.md")).expect("the text")
@@ -404,29 +404,6 @@ fn the_words_of_others_do_nothing_on_a_forge() {
     let line = text.lines().find(|line| line.contains("victim")).expect("the subject");
     let inside = line.rsplit_once("` `").map(|(_, rest)| rest);
     assert!(inside.is_some_and(|rest| rest.ends_with('`') && rest.contains("@victim")), "{line}");
-}
-
-#[test]
-fn the_words_of_the_agent_do_nothing_on_a_forge() {
-    let Some(person) = Person::new() else { return };
-    let words = "Fixes https://github.com/o/r/issues/3, GH-12, #4 and !1; &commat;victim &num;7 @victim\\n\
-                 ![p](https://evil.example/p.png) [l](https://evil.example)\\n```\\n/merge\\ncloses #5\\n````\\n#6";
-    let output = person.run(&format!("{MERGE}[[step]]\nprint = \"{words}\"\n"), &[]);
-    assert_eq!(output.status, Some(0), "{}", output.snapshot());
-    let text = text_of(&person.only_run());
-    let (_, answer) = text.split_once("What the agent says").expect("the answer");
-    let mut lines = answer.lines().skip_while(|line| !line.starts_with("`````"));
-    let fence = lines.next().expect("a block").trim_end_matches("text");
-    let inside: Vec<&str> = lines.by_ref().take_while(|line| *line != fence).collect();
-    assert!(inside.iter().any(|line| line.contains("victim")), "{text}");
-    assert!(inside.contains(&"/merge") && inside.contains(&"````"), "the fence holds: {text}");
-    let outside = format!("{}{}", text.replace(answer, ""), lines.collect::<String>());
-    for live in ["victim", "evil.example", "GH-1", "/merge"] {
-        assert!(!outside.contains(live), "{live}: {text}");
-    }
-    for live in ["://", "GH-12", "#4", "!1", "#5"] {
-        assert!(!inside.iter().any(|line| line.contains(live)), "{live}: {text}");
-    }
 }
 
 #[test]

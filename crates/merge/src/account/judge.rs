@@ -96,14 +96,19 @@ fn many_clean_drops(side: &SideAccount, of: MergeSide) -> Option<String> {
     let is_counted =
         |change: &&SideChange| change.dropped_clean > 0 && !is_ci(change.path.as_bytes());
     let paths = || dropped_of(side).filter(is_counted);
-    let clean: usize = paths().map(changes_of).sum();
+    // A file of the fork that is lost as a whole is one loss. One of which a part is lost is not worse.
+    let clean: usize = match of {
+        MergeSide::Upstream => paths().map(changes_of).sum(),
+        MergeSide::Fork => paths().map(|change| changes_of(change).min(losses_of(change))).sum(),
+    };
+    let told: usize = paths().map(changes_of).sum();
     let lines: usize = paths().map(lines_of).sum();
     let is_few = clean <= few || (clean <= 2 * few && lines <= few * LINES_PER_SMALL_CHANGE);
     (!is_few || lines > few * LINES_PER_CHANGE).then(|| {
         let whose = of.as_str();
         let paths = names(paths().map(|change| &change.path));
         format!(
-            "{clean} changes of {whose} are dropped although git could merge them ({lines} lines; {paths})"
+            "{told} changes of {whose} are dropped although git could merge them ({lines} lines; {paths})"
         )
     })
 }
@@ -136,6 +141,11 @@ fn is_mostly_missing(change: &SideChange) -> bool {
 
 fn changes_of(change: &SideChange) -> usize {
     if change.is_generated { 1 } else { change.dropped_clean }
+}
+
+/// Losses of the usual size that the dropped lines of a file are.
+fn losses_of(change: &SideChange) -> usize {
+    lines_of(change).div_ceil(LINES_PER_CHANGE).max(1)
 }
 
 /// Lines of the changes that git could have merged. What is there in another form, or lost a conflict, is not among them.
@@ -337,6 +347,20 @@ mod tests {
         };
         assert!(!is_refused(with(Some(3))) && is_refused(with(Some(300))));
         assert!(is_refused(with(None)), "a record of an earlier version has only the sum");
+    }
+
+    #[test]
+    fn a_file_of_the_fork_of_which_a_part_is_lost_is_no_worse_than_a_lost_one() {
+        let is_refused_of_fork = |changes: Vec<SideChange>| {
+            let fork = SideAccount { paths: 400, changes };
+            let account = MergeAccount { fork, ..MergeAccount::default() };
+            !judge_account(&account).fork_dropped.is_empty()
+        };
+        assert!(!is_refused_of_fork(vec![dropped("faucet.go", 55, 270)]));
+        assert!(is_refused_of_fork(vec![dropped("faucet.go", 55, 401)]), "more than few losses");
+        let many = |count: usize| (0..count).map(|at| dropped(&format!("{at}.go"), 3, 9)).collect();
+        assert!(!is_refused_of_fork(many(8)) && is_refused_of_fork(many(9)));
+        assert!(is_refused_of(400, vec![dropped("faucet.go", 55, 270)]), "upstream's by hunks");
     }
 
     #[test]
