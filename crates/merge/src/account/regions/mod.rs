@@ -422,7 +422,7 @@ impl LinesFound {
     }
 }
 
-/// What a side did with a line in a region.
+/// Change of a line by a side within a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineChange {
     Added,
