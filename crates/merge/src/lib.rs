@@ -25,6 +25,7 @@ pub mod contract;
 pub mod delta;
 pub mod entry;
 pub mod forecast;
+mod generated;
 pub mod likeness;
 pub mod own;
 pub mod path;

@@ -230,7 +230,9 @@ mod tests {
             dropped,
             dropped_clean: if in_conflict { 0 } else { dropped },
             lines: 2,
+            lines_dropped_clean: None,
             reason: None,
+            is_generated: false,
             detail: "1 of 3 hunks, 2 lines missing".to_owned(),
         }
     }

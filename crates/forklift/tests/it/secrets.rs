@@ -34,6 +34,19 @@ fn command_lines_with(text: &str) -> Vec<String> {
     processes.filter_map(line).filter(|line| line.contains(text)).collect()
 }
 
+/// Processes whose command line names a folder, and of those the ones with a text among their variables.
+fn processes_of(folder: &str, text: &str) -> (usize, Vec<u32>) {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let read = |entry: &std::fs::DirEntry, file: &str| {
+        let bytes = std::fs::read(entry.path().join(file)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let own: Vec<_> = processes.filter(|entry| read(entry, "cmdline").contains(folder)).collect();
+    let holding = own.iter().filter(|entry| read(entry, "environ").contains(text));
+    let ids = holding.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    (own.len(), ids.collect())
+}
+
 #[test]
 fn the_token_is_nowhere_while_the_agent_works_and_nowhere_after() {
     let Some(person) = Person::new() else { return };
@@ -54,6 +67,10 @@ fn the_token_is_nowhere_while_the_agent_works_and_nowhere_after() {
     // The script is a file and not on a command line, but the step that sleeps is one.
     assert!(!command_lines_with("/harness-state/searched").is_empty(), "the search finds nothing");
     assert_eq!(command_lines_with(TOKEN), Vec::<String>::new());
+    // Only forklift itself was given the token: the shim and what it starts outlive it.
+    let (own, holding_it) = processes_of(&run.display().to_string(), TOKEN);
+    assert!(own > 0, "the shim names the run's folder");
+    assert!(holding_it.iter().all(|id| *id == child.id()), "{holding_it:?}");
     person.open_gate(&run);
     let output = child.wait_with_output().expect("it ends");
     let said = [output.stdout, output.stderr].concat();

@@ -64,11 +64,17 @@ struct Figures {
     tally: Tally,
 }
 
+#[derive(Default)]
 struct ForkFigures {
     name: String,
     judged: usize,
     refused: Vec<(String, Vec<String>)>,
     looks: Vec<usize>,
+    /// Merges of people that are a whole side, such as those made with `git merge -s ours`. They are what the first operator
+    /// makes, and no honest merges.
+    whole_sides: usize,
+    /// Those of them that are not refused.
+    whole_sides_missed: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -178,13 +184,17 @@ async fn generated_fork(number: usize, seed: u64) -> Fork {
 async fn judge_fork(fork: Fork, args: &VerdictArgs, sources: usize) -> (ForkFigures, Tally) {
     let seed = args.seed;
     let started = Instant::now();
-    let mut own =
-        ForkFigures { name: fork.name.clone(), judged: 0, refused: Vec::new(), looks: Vec::new() };
+    let mut own = ForkFigures { name: fork.name.clone(), ..ForkFigures::default() };
     let mut left_out = fork.left_out;
     let mut passed = Vec::new();
     for (at, ends) in fork.merges.iter().enumerate() {
         match with_stand_ins(fork.scratch.path(), async || rule(&fork.repo, ends, None).await).await
         {
+            Ok(ruling) if ruling.is_whole_side => {
+                own.whole_sides += 1;
+                let tip = ends.tip.short().to_owned();
+                own.whole_sides_missed.extend(ruling.refusals.is_empty().then_some(tip));
+            }
             Ok(ruling) => {
                 own.judged += 1;
                 own.looks.push(ruling.shown.len());
@@ -211,10 +221,11 @@ async fn judge_fork(fork: Fork, args: &VerdictArgs, sources: usize) -> (ForkFigu
         }
     }
     println!(
-        "{}: {} merges judged, {} refused, {left_out} left out, in {:.0?}",
+        "{}: {} merges judged, {} refused, {} whole sides, {left_out} left out, in {:.0?}",
         fork.name,
         own.judged,
         own.refused.len(),
+        own.whole_sides,
         started.elapsed()
     );
     let mut tally = Tally::default();
@@ -305,8 +316,8 @@ fn report_miss(
 /// Prints both tables and returns whether every promise holds.
 fn print_figures(title: &str, figures: &Figures) -> bool {
     println!("\nhonest merges{title}\n");
-    println!("| fork | merges | refused | median of looks |");
-    println!("|---|---|---|---|");
+    println!("| fork | merges | refused | median of looks | whole sides |");
+    println!("|---|---|---|---|---|");
     let (mut judged, mut refused) = (0, 0);
     for fork in &figures.honest {
         judged += fork.judged;
@@ -315,7 +326,8 @@ fn print_figures(title: &str, figures: &Figures) -> bool {
         looks.sort_unstable();
         let median = looks.get(looks.len() / 2).copied().unwrap_or_default();
         let part = share(fork.refused.len(), fork.judged);
-        println!("| {} | {} | {part} | {median} |", fork.name, fork.judged);
+        let whole = fork.whole_sides;
+        println!("| {} | {} | {part} | {median} | {whole} |", fork.name, fork.judged);
     }
     println!();
     for fork in &figures.honest {
@@ -336,6 +348,11 @@ fn print_figures(title: &str, figures: &Figures) -> bool {
         "honest merges refused: {}, worst {worst}, promised {REFUSED_PERCENT} %: {word}",
         share(refused, judged)
     );
+    let whole: usize = figures.honest.iter().map(|fork| fork.whole_sides).sum();
+    let missed: Vec<&String> =
+        figures.honest.iter().flat_map(|fork| &fork.whole_sides_missed).collect();
+    let word = if missed.is_empty() { "ok" } else { "BROKEN" };
+    println!("merges of people that are a whole side: {whole}, not refused {missed:?}: {word}");
     println!("\ndishonest merges{title}\n");
-    figures.tally.print() && is_kept
+    figures.tally.print() && is_kept && missed.is_empty()
 }

@@ -18,6 +18,8 @@ pub(crate) struct Ruling {
     /// Reasons why the result is refused.
     pub(crate) refusals: Vec<String>,
     pub(crate) shown: Vec<Shown>,
+    /// True if the result is one side's tree although the other side has changes.
+    pub(crate) is_whole_side: bool,
     /// Number of paths that git could not merge.
     pub(crate) conflicts: usize,
     /// Dropped changes of both sides, with their figures.
@@ -80,6 +82,7 @@ pub(crate) async fn rule(
     add_tests(&mut ruling, test_names::observe(&changes).await?);
     ruling.commits = facts.commits;
     ruling.conflicts = account.conflicts.len();
+    ruling.is_whole_side = account.whole.is_some();
     Ok(ruling)
 }
 

@@ -19,8 +19,8 @@ const PATHS_PER_CHANGE: usize = 50;
 /// Lines that each of those changes may have on average.
 pub(crate) const LINES_PER_CHANGE: usize = 50;
 
-/// Lines up to which twice as many changes are still few.
-const FEW_LINES: usize = 20;
+/// Lines that each of them may have on average for twice as many to be still few.
+const LINES_PER_SMALL_CHANGE: usize = 5;
 
 /// Meaning of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,14 +96,19 @@ fn many_clean_drops(side: &SideAccount, of: MergeSide) -> Option<String> {
     let is_counted =
         |change: &&SideChange| change.dropped_clean > 0 && !is_ci(change.path.as_bytes());
     let paths = || dropped_of(side).filter(is_counted);
-    let clean: usize = paths().map(changes_of).sum();
+    // A file of the fork that is lost as a whole is one loss. One of which a part is lost is not worse.
+    let clean: usize = match of {
+        MergeSide::Upstream => paths().map(changes_of).sum(),
+        MergeSide::Fork => paths().map(|change| changes_of(change).min(losses_of(change))).sum(),
+    };
+    let told: usize = paths().map(changes_of).sum();
     let lines: usize = paths().map(lines_of).sum();
-    let is_few = clean <= few || (clean <= 2 * few && lines <= FEW_LINES);
+    let is_few = clean <= few || (clean <= 2 * few && lines <= few * LINES_PER_SMALL_CHANGE);
     (!is_few || lines > few * LINES_PER_CHANGE).then(|| {
         let whose = of.as_str();
         let paths = names(paths().map(|change| &change.path));
         format!(
-            "{clean} changes of {whose} are dropped although git could merge them ({lines} lines; {paths})"
+            "{told} changes of {whose} are dropped although git could merge them ({lines} lines; {paths})"
         )
     })
 }
@@ -128,46 +133,25 @@ fn most_files_missing(account: &MergeAccount) -> Option<String> {
     })
 }
 
-/// A lock file that was written anew lacks hunks of both sides.
+/// A generated file that was written anew lacks hunks of both sides.
 fn is_mostly_missing(change: &SideChange) -> bool {
     let is_whole = change.dropped >= change.hunks;
-    is_whole || (!is_lock_file(&change.path) && 2 * change.dropped > change.hunks)
-}
-
-/// Names of files that a package manager writes as a whole. Their hunks are no decisions of people, so such a file counts as
-/// one change of the usual size, and is named like any other.
-const LOCK_FILES: [&[u8]; 17] = [
-    b"Cargo.lock",
-    b"Gemfile.lock",
-    b"Package.resolved",
-    b"Pipfile.lock",
-    b"Podfile.lock",
-    b"bun.lock",
-    b"bun.lockb",
-    b"composer.lock",
-    b"flake.lock",
-    b"go.sum",
-    b"mix.lock",
-    b"npm-shrinkwrap.json",
-    b"package-lock.json",
-    b"pnpm-lock.yaml",
-    b"poetry.lock",
-    b"uv.lock",
-    b"yarn.lock",
-];
-
-fn is_lock_file(path: &TreePath) -> bool {
-    let name = path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    LOCK_FILES.contains(&name)
+    is_whole || (!change.is_generated && 2 * change.dropped > change.hunks)
 }
 
 fn changes_of(change: &SideChange) -> usize {
-    if is_lock_file(&change.path) { 1 } else { change.dropped_clean }
+    if change.is_generated { 1 } else { change.dropped_clean }
 }
 
+/// Losses of the usual size that the dropped lines of a file are.
+fn losses_of(change: &SideChange) -> usize {
+    lines_of(change).div_ceil(LINES_PER_CHANGE).max(1)
+}
+
+/// Lines of the changes that git could have merged. What is there in another form, or lost a conflict, is not among them.
 fn lines_of(change: &SideChange) -> usize {
-    let is_lock = is_lock_file(&change.path);
-    if is_lock { change.lines.min(LINES_PER_CHANGE) } else { change.lines }
+    let lines = change.lines_dropped_clean.unwrap_or(change.lines);
+    if change.is_generated { lines.min(LINES_PER_CHANGE) } else { lines }
 }
 
 /// Returns whether rules of the fork explain why no change of upstream's is there that the fork did not have.
@@ -327,17 +311,56 @@ mod tests {
             dropped: hunks,
             dropped_clean: hunks,
             lines,
+            lines_dropped_clean: Some(lines),
             reason: None,
+            is_generated: path.ends_with(".lock") || path == "go.sum",
             detail: String::new(),
         }
     }
 
     fn is_refused(changes: Vec<SideChange>) -> bool {
-        let upstream = SideAccount { paths: 20, changes };
+        is_refused_of(20, changes)
+    }
+
+    fn is_refused_of(paths: usize, changes: Vec<SideChange>) -> bool {
+        let upstream = SideAccount { paths, changes };
         let account = MergeAccount { upstream, ..MergeAccount::default() };
         let judged = judge_account(&account);
         assert_eq!(judged.looks.len(), account.upstream.changes.len(), "each is named");
         !judged.upstream_dropped.is_empty()
+    }
+
+    #[test]
+    fn small_changes_are_few_by_the_size_of_the_merge() {
+        let small = |count: usize, lines: usize| -> Vec<SideChange> {
+            (0..count).map(|at| dropped(&format!("i18n/{at}.ts"), 1, lines)).collect()
+        };
+        assert!(!is_refused_of(600, small(12, 3)) && is_refused_of(600, small(12, 4)));
+        assert!(is_refused_of(600, small(17, 1)), "more than twice as many as are few");
+        assert!(!is_refused_of(20, small(8, 2)) && is_refused_of(20, small(8, 3)));
+    }
+
+    #[test]
+    fn lines_in_another_form_or_in_a_conflict_are_not_dropped() {
+        let with = |lines_dropped_clean| {
+            vec![SideChange { lines_dropped_clean, ..dropped("a.ts", 2, 900) }]
+        };
+        assert!(!is_refused(with(Some(3))) && is_refused(with(Some(300))));
+        assert!(is_refused(with(None)), "a record of an earlier version has only the sum");
+    }
+
+    #[test]
+    fn a_file_of_the_fork_of_which_a_part_is_lost_is_no_worse_than_a_lost_one() {
+        let is_refused_of_fork = |changes: Vec<SideChange>| {
+            let fork = SideAccount { paths: 400, changes };
+            let account = MergeAccount { fork, ..MergeAccount::default() };
+            !judge_account(&account).fork_dropped.is_empty()
+        };
+        assert!(!is_refused_of_fork(vec![dropped("faucet.go", 55, 270)]));
+        assert!(is_refused_of_fork(vec![dropped("faucet.go", 55, 401)]), "more than few losses");
+        let many = |count: usize| (0..count).map(|at| dropped(&format!("{at}.go"), 3, 9)).collect();
+        assert!(!is_refused_of_fork(many(8)) && is_refused_of_fork(many(9)));
+        assert!(is_refused_of(400, vec![dropped("faucet.go", 55, 270)]), "upstream's by hunks");
     }
 
     #[test]

@@ -83,9 +83,15 @@ pub struct SideChange {
     pub dropped_clean: usize,
     /// Lines of the change that the result lacks, or has although the change removed them.
     pub lines: usize,
+    /// Those of them in dropped hunks that git could have applied. A record of an earlier version does not tell.
+    #[serde(default)]
+    pub lines_dropped_clean: Option<usize>,
     /// For [`SideStatus::DroppedByRule`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<DropReason>,
+    /// True if a program writes the file as a whole, by its name or by what both sides say at its top.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_generated: bool,
     /// Missing parts, in a few words.
     pub detail: String,
 }

@@ -18,6 +18,7 @@ use crate::contract::{ContractBounds, ContractEnds, plural};
 use crate::entry::{
     ByPath, ChangeLists, MergeByGit, MergeChanges, is_file, kind, new_entry, old_entry, read_small,
 };
+use crate::generated::is_generated;
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::{is_text, lines};
@@ -363,6 +364,12 @@ pub(super) fn text_of<'a>(
     is_text(bytes).then_some(bytes)
 }
 
+fn is_generated_path(path: &PathVersions, contents: &BTreeMap<Sha, Vec<u8>>) -> bool {
+    let sides = [&path.fork, &path.upstream].into_iter().flatten();
+    let texts: Vec<&[u8]> = sides.filter_map(|side| text_of(Some(side), contents)).collect();
+    is_generated(&TreePath::new(path.path.as_slice()), &texts)
+}
+
 fn add_path(
     account: &mut MergeAccount,
     path: &PathVersions,
@@ -371,8 +378,10 @@ fn add_path(
 ) {
     let text = compare_as_text(path, contents);
     let compared = text.clone().unwrap_or_else(|| compare_whole(path, contents));
+    let is_generated = is_generated_path(path, contents);
     for side in [MergeSide::Upstream, MergeSide::Fork] {
         let change = side_change(path, side, &compared, text.is_some(), rules);
+        let change = change.map(|change| SideChange { is_generated, ..change });
         let list = match side {
             MergeSide::Upstream => &mut account.upstream.changes,
             MergeSide::Fork => &mut account.fork.changes,
@@ -431,6 +440,7 @@ fn compare_whole(path: &PathVersions, contents: &BTreeMap<Sha, Vec<u8>>) -> Text
         counts.adapted = usize::from(!is_dropped);
         counts.adapted_in_conflict = usize::from(!is_dropped && path.conflict.is_some());
         counts.lines_missing = lines(text).len();
+        counts.lines_dropped_clean = counts.dropped_clean * counts.lines_missing;
         counts
     };
     TextAccount {
@@ -489,7 +499,9 @@ fn side_change(
         dropped: counts.dropped + usize::from(mode_dropped),
         dropped_clean: counts.dropped_clean + usize::from(mode_dropped),
         lines: counts.lines_missing,
+        lines_dropped_clean: Some(counts.lines_dropped_clean),
         reason,
+        is_generated: false,
         detail: detail(path, counts, is_text, mode_dropped),
     })
 }

@@ -133,6 +133,8 @@ pub struct PathFacts {
     pub is_taken: bool,
     /// True if new lines of the result at this path look as if they turn code off, hide letters or name a new host.
     pub is_suspected: bool,
+    /// True if a program writes the file as a whole.
+    pub is_generated: bool,
     pub lines: LineEvidence,
 }
 

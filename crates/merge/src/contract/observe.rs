@@ -10,6 +10,7 @@ use model::id::Sha;
 
 use super::{ContractFacts, ForkCommit, LineEvidence, LineId, PathFacts, Versions, count_lines};
 use crate::entry::{ByPath, ChangeLists, MergeChanges, is_file, new_entry, old_entry, read_small};
+use crate::generated::is_generated;
 use crate::path::TreePath;
 use crate::pattern::PathPatterns;
 use crate::three::text::is_text;
@@ -164,6 +165,7 @@ impl Changes<'_> {
             yielded: false,
             is_taken: false,
             is_suspected: false,
+            is_generated: false,
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -185,6 +187,7 @@ impl Changes<'_> {
             yielded: false,
             is_taken: false,
             is_suspected: false,
+            is_generated: false,
             lines: LineEvidence::NotNeeded,
         }
     }
@@ -239,6 +242,10 @@ async fn compare_lines(
     let contents = read_small(repo, wanted, cap).await?;
     for path in open {
         path.lines = line_evidence(path, &contents);
+        let sides = [&path.fork, &path.upstream].into_iter().flatten();
+        let texts: Vec<&[u8]> =
+            sides.filter_map(|side| contents.get(&side.id).map(Vec::as_slice)).collect();
+        path.is_generated = is_generated(&path.path, &texts);
     }
     Ok(())
 }

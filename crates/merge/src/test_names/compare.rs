@@ -29,7 +29,8 @@ pub fn missing_tests(
     let mut account = TestAccount::default();
     let mut moved = moved_tests(ours, theirs, result);
     let mut conditional = Vec::new();
-    let mut stand_ins = BTreeSet::new();
+    // A test of the result may stand for one of each side.
+    let mut stand_ins = [BTreeSet::new(), BTreeSet::new()];
     let usual: BTreeSet<&Condition> = [ours, theirs]
         .into_iter()
         .flat_map(|tree| tree.values().flat_map(BTreeMap::values))
@@ -42,11 +43,14 @@ pub fn missing_tests(
             theirs: test_at(theirs, path, name),
         };
         let here = test_at(result, path, name);
-        let Some(now) = here.or_else(|| take_moved(&mut moved, (path, name), &versions)) else {
+        let now = here.or_else(|| take_moved(&mut moved, (path, name), &versions));
+        let used = &mut stand_ins[usize::from(versions.ours.is_none())];
+        let trees = TestTrees { base, ours, theirs, result };
+        let Some(now) = now.or_else(|| trees.in_another_suite(path, name, used)) else {
             let Some(side) = versions.wanted_by() else { continue };
             let sides = [versions.ours.map(|_| ours), versions.theirs.map(|_| theirs)];
             let known: Vec<&TestsByPath> = sides.into_iter().flatten().chain([base]).collect();
-            match versions.renamed(path, result, &known, &mut stand_ins) {
+            match versions.renamed(path, result, &known, used) {
                 Some(new) => {
                     account.weakened.push(finding(path, name, format!("{side}, now called {new}")));
                 }
@@ -71,6 +75,59 @@ pub fn missing_tests(
     let list = if is_few { &mut account.weakened } else { &mut account.skipped };
     list.append(&mut conditional);
     account
+}
+
+/// The tests of all four trees.
+#[derive(Clone, Copy)]
+struct TestTrees<'a> {
+    base: &'a TestsByPath,
+    ours: &'a TestsByPath,
+    theirs: &'a TestsByPath,
+    result: &'a TestsByPath,
+}
+
+impl<'a> TestTrees<'a> {
+    /// A test of the result that stands for one that is gone: in the same file, by the same name, in another suite. Either no
+    /// side has it there, or a side took it to another suite and the result has it where it was. Each stands for one, and is
+    /// compared with it: without its assertions it is as weak as one that lost them in its place.
+    fn in_another_suite(
+        self,
+        path: &'a TreePath,
+        name: &TestName,
+        used: &mut BTreeSet<(&'a TreePath, &'a TestName)>,
+    ) -> Option<&'a Test> {
+        let tree_at = |tree: &'a TestsByPath| tree.get(path);
+        let versions = TestVersions {
+            base: test_at(self.base, path, name),
+            ours: test_at(self.ours, path, name),
+            theirs: test_at(self.theirs, path, name),
+        };
+        let has = |tree: &'a TestsByPath, name: &TestName| test_at(tree, path, name).is_some();
+        let is_new = |name: &TestName| !has(self.ours, name) && !has(self.theirs, name);
+        let is_taken_back = |name: &TestName| {
+            versions.base.is_none()
+                && has(self.base, name)
+                && (has(self.ours, name) || has(self.theirs, name))
+                && (versions.ours.is_none() || !has(self.ours, name))
+                && (versions.theirs.is_none() || !has(self.theirs, name))
+        };
+        let candidates = tree_at(self.result)?.iter().filter(|(other, test)| {
+            common_end(other, name) > 0
+                && !used.contains(&(path, *other))
+                && (is_new(other) || (is_taken_back(other) && versions.is_recognised(test)))
+        });
+        let (other, test) = candidates.max_by_key(|(other, _)| common_end(other, name))?;
+        used.insert((path, other));
+        Some(test)
+    }
+}
+
+/// Number of names that two tests have in common at their ends: the test's own, and those of the suites around it.
+fn common_end(one: &TestName, other: &TestName) -> usize {
+    let parts = |name: &TestName| -> Vec<String> {
+        name.as_str().rsplit(" > ").map(str::to_owned).collect()
+    };
+    parts(one).iter().zip(parts(other)).take_while(|(one, other)| *one == other).count()
 }
 
 fn names(tests: &TestsByPath) -> impl Iterator<Item = (&TreePath, &TestName)> {
@@ -296,6 +353,49 @@ mod tests {
         check([&[A, B].concat(), &[A, B].concat(), A, A], [&[], &[], &[]]);
         check([A, B, A, B], [&[], &[], &[]]);
         check([A, &[A, C].concat(), B, &[B, C].concat()], [&[], &[], &[]]);
+    }
+
+    /// Compares `missing` and `weakened` of one JavaScript file.
+    #[track_caller]
+    fn check_suites(texts: [&str; 4], expected: [&[&str]; 2]) {
+        let [base, ours, theirs, result] = texts.map(|text| tree("a.test.ts", Some(text)));
+        let account = missing_tests(&base, &ours, &theirs, &result);
+        let names = |list: &[TestFinding]| -> Vec<String> {
+            list.iter().map(|finding| finding.name.clone()).collect()
+        };
+        assert_eq!([names(&account.missing), names(&account.weakened)], expected, "{account:?}");
+    }
+
+    #[test]
+    fn a_test_in_another_suite_of_its_file_is_not_missing() {
+        let old = "test('finds a/b', () => { expect(find()).toBe(1); });";
+        let fork = old.replace("a/b", "fork/b");
+        let within = |text: &str| format!("describe('skill', () => {{ {text} }});");
+        // Upstream wraps the tests in a suite, and the merge keeps the fork's name of one.
+        let upstream = within(old);
+        let renamed: &[&str] = &["skill > finds a/b"];
+        check_suites([old, &fork, &upstream, &within(&fork)], [&[], renamed]);
+        check_suites([old, &fork, &upstream, &upstream], [&[], &["finds fork/b"]]);
+        let other = upstream.replace("toBe(1)", "toBe(2)");
+        check_suites([old, &fork, &other, &other], [&["finds fork/b"], &[]]);
+        let empty = within("test('finds fork/b', () => { });");
+        check_suites([old, &fork, &upstream, &empty], [&["skill > finds a/b"], &["finds fork/b"]]);
+        // One test stands for one.
+        let two =
+            format!("{fork} {}", fork.replace("test(", "describe('other', () => {test(") + "});");
+        check_suites([old, &two, &upstream, &within(&fork)], [&["other > finds fork/b"], renamed]);
+    }
+
+    #[test]
+    fn a_test_that_the_result_has_back_in_its_old_suite_is_not_missing() {
+        let old = "describe('s', () => { test('a', () => { expect(f()).toBe(1); }); });";
+        let nested = format!("describe('s', () => {{ {old} }});");
+        check_suites([old, &nested, old, old], [&[], &[]]);
+        let other = old.replace("f()", "g()");
+        check_suites([old, &nested, &other, &other], [&["s > s > a"], &[]]);
+        // A test of the fork's own beside the old one is another one.
+        let both = format!("{old} {nested}");
+        check_suites([old, &both, old, old], [&["s > s > a"], &[]]);
     }
 
     #[test]

@@ -91,6 +91,25 @@ pub fn uncommented(line: &[u8]) -> Option<&[u8]> {
     Some(rest.trim_ascii())
 }
 
+/// A line without blanks and without a comment at its end, to find code that was only indented or annotated otherwise. A
+/// line that is a comment stays as it is.
+pub fn code_of_line(line: &[u8]) -> Vec<u8> {
+    let is_blank = |at: usize| line.get(at).is_none_or(u8::is_ascii_whitespace);
+    let starts = (1..line.len()).filter(|&at| {
+        let rest = &line[at..];
+        let sign = if rest.starts_with(b"//") { 2 } else { usize::from(rest.starts_with(b"#")) };
+        sign > 0 && is_blank(at - 1) && is_blank(at + sign)
+    });
+    // Within quotes it is a part of a text.
+    let is_outside = |at: &usize| {
+        let before = &line[..*at];
+        let is_closed = |quote: u8| before.iter().filter(|&&byte| byte == quote).count() % 2 == 0;
+        [b'"', b'\'', b'`'].into_iter().all(is_closed)
+    };
+    let code = starts.into_iter().find(is_outside).map_or(line, |at| &line[..at]);
+    bare(if code.trim_ascii().is_empty() { line } else { code })
+}
+
 /// Unified diff of two texts under these names; empty if they are the same.
 pub fn unified_diff([old, new]: [&str; 2], before: &str, after: &str) -> String {
     let input = InternedInput::new(before, after);
@@ -140,6 +159,18 @@ mod tests {
         +d
         ");
         assert_eq!(unified_diff(["a", "b"], "same\n", "same\n"), "");
+    }
+
+    #[test]
+    fn a_comment_at_the_end_of_a_line_and_blanks_are_no_code() {
+        let code = |line: &str| String::from_utf8(code_of_line(line.as_bytes())).unwrap();
+        assert_eq!(code("  run(a, b); // why"), "run(a,b);");
+        assert_eq!(code("\trun(a,b);"), "run(a,b);");
+        assert_eq!(code("x = 1  # noqa"), "x=1");
+        assert_eq!(code("  // run(a, b);"), "//run(a,b);");
+        assert_eq!(code("say(\"see // there\");"), "say(\"see//there\");");
+        assert_eq!(code("get(\"https://x.org\");"), "get(\"https://x.org\");");
+        assert_eq!(code("color: #fff;"), "color:#fff;");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(super) fn tests(path: &[u8], bytes: &[u8], root: Node<'_>) -> Tests {
     if !is_collected(path) {
         scope.conditions.insert(Condition::Never("its file is not collected"));
     }
+    scope.conditions.extend(skipped_within(walk.source, root));
     let focus = if has_focus(walk.source, root) { Focus::Elsewhere } else { Focus::Everywhere };
     visit(&mut walk, root, &scope, focus);
     walk.tests
@@ -92,10 +93,15 @@ fn definition<'t>(source: Source<'_>, node: Node<'t>) -> Option<Definition<'t>> 
     let is_function =
         |it: &&Node<'_>| matches!(it.kind(), "arrow_function" | "function_expression");
     let function = rest.iter().rfind(is_function);
+    if self_skip(source, node).is_some() {
+        return None;
+    }
     let is_todo = names.iter().any(|name| name == "todo");
     // `pattern.test("text")` is no test: it has no function to run.
     let is_definition = function.is_some() || (is_known && (is_todo || !rest.is_empty()));
-    if !is_definition || !(SUITES.contains(&kind) || TESTS.contains(&kind)) {
+    // What is called for a value or an object is no title: `model.test(Event.start({}), () => {})` is the tested code.
+    let is_title = is_known || !matches!(title.kind(), "call_expression" | "object");
+    if !is_definition || !is_title || !(SUITES.contains(&kind) || TESTS.contains(&kind)) {
         return None;
     }
     let body = function.and_then(|it| it.child_by_field_name("body"));
@@ -112,6 +118,40 @@ fn definition<'t>(source: Source<'_>, node: Node<'t>) -> Option<Definition<'t>> 
         conditions,
         body,
     })
+}
+
+/// The condition of a call that skips the test or suite around it, as Playwright has it: `test.skip()`, `test.skip(condition,
+/// "reason")` and `test.fixme`. With a title first and a function it defines a test of its own.
+fn self_skip(source: Source<'_>, node: Node<'_>) -> Option<Condition> {
+    let call = Some(node).filter(|it| it.kind() == "call_expression")?;
+    let names = source.callee_words(call.child_by_field_name("function")?);
+    let [first, last] = names.as_slice() else { return None };
+    if !TESTS.contains(&first.as_str()) || !matches!(last.as_str(), "skip" | "fixme") {
+        return None;
+    }
+    let arguments = call.child_by_field_name("arguments").filter(|it| it.kind() == "arguments")?;
+    let arguments = named_children(arguments);
+    let Some((condition, rest)) = arguments.split_first() else {
+        return Some(Condition::Never("skips itself"));
+    };
+    let is_text = |node: &Node<'_>| matches!(node.kind(), "string" | "template_string");
+    let is_reason = rest.iter().all(is_text) && rest.len() < 2;
+    if is_text(condition) || !is_reason {
+        return None;
+    }
+    let text = source.text(*condition);
+    Some(match text.as_str() {
+        "true" | "1" | "!0" | "!false" => Condition::Never("skips itself"),
+        _ => Condition::When(text),
+    })
+}
+
+/// The gravest condition that a statement of a body, or of a file, puts on the tests in it.
+fn skipped_within(source: Source<'_>, body: Node<'_>) -> Option<Condition> {
+    let calls = source.live_children(body).into_iter().filter_map(|it| it.named_child(0));
+    let mut skips: Vec<Condition> = calls.filter_map(|call| self_skip(source, call)).collect();
+    let never = skips.iter().position(|it| matches!(it, Condition::Never(_))).unwrap_or_default();
+    (!skips.is_empty()).then(|| skips.swap_remove(never))
 }
 
 fn name_conditions(names: &[String], source: Source<'_>, call: Node<'_>) -> BTreeSet<Condition> {
@@ -151,6 +191,9 @@ fn option_conditions(source: Source<'_>, argument: Node<'_>) -> BTreeSet<Conditi
 fn body_condition(source: Source<'_>, body: Node<'_>) -> Option<Condition> {
     if body.kind() != "statement_block" {
         return None;
+    }
+    if let Some(condition) = skipped_within(source, body) {
+        return Some(condition);
     }
     let first = first_statement(source, body)?;
     let call = first.named_child(0).filter(|it| it.kind() == "call_expression");

@@ -101,6 +101,30 @@ fn a_skipped_test_at_the_start_of_a_suite_skips_itself_alone() {
 }
 
 #[test]
+fn a_test_that_skips_itself_is_skipped_and_its_condition_is_no_test() {
+    let within =
+        |skip: &str| format!("test('a', async () => {{ f(); {skip} expect(x).toBe(1); }});");
+    for skip in ["test.skip();", "test.skip(true, 'flaky');", "test.fixme();", "it.skip(true);"] {
+        check("a.spec.ts", &within(skip), &["a: skipped, 1"]);
+    }
+    let windows = within("test.skip(process.platform === 'win32', 'slow there');");
+    check("a.spec.ts", &windows, &["a: active, 1"]);
+    let found = crate::tests("a.spec.ts", &windows);
+    let conditions: Vec<String> =
+        found.values().flat_map(|test| &test.conditions).map(ToString::to_string).collect();
+    assert_eq!(conditions, ["only under: process.platform === 'win32'"]);
+    let file = "test.skip(true, 'later'); test('a', () => { expect(x).toBe(1); });";
+    check("a.spec.ts", file, &["a: skipped, 1"]);
+}
+
+#[test]
+fn a_call_that_is_tested_is_no_test() {
+    let text =
+        "it('a', () => { model.test(Event.start({ index: 0 }), () => { expect(x).toBe(1); }); });";
+    check("a.test.ts", text, &["a: active, 1"]);
+}
+
+#[test]
 fn typescript_is_read_with_its_types() {
     let text = "import { it } from 'vitest';\ntype A = { b?: string };\n
         it('typed', (): void => { const a: A = {} as A; expect<string | undefined>(a.b).toBe(undefined); });";

@@ -1,11 +1,16 @@
 //! Compares a result with the three versions of a text, region by region. Pure.
 
+mod render;
+
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use render::render_conflict;
+
 use super::ConflictResolution;
 use super::suspicion::{hides_letters, hosts, turns_off};
-use crate::three::text::{bare, dark_tokens, lines, uncommented};
+use crate::three::text::{bare, code_of_line, dark_tokens, lines, uncommented};
 use crate::three::{Change, Edit, Region, Touching, edits, three_way};
 
 /// Four versions of a text; a missing one is empty.
@@ -57,6 +62,8 @@ pub(super) struct HunkCounts {
     pub(super) adapted_in_conflict: usize,
     pub(super) dropped: usize,
     pub(super) dropped_clean: usize,
+    /// Missing lines of those.
+    pub(super) lines_dropped_clean: usize,
     /// Lines of the side that the result lacks, or that it has although the side removed them.
     pub(super) lines_missing: usize,
     /// Missing lines that are comments now.
@@ -65,6 +72,7 @@ pub(super) struct HunkCounts {
 
 type Line<'a> = &'a [u8];
 type Counts<'a> = BTreeMap<&'a [u8], usize>;
+type CodeCounts = BTreeMap<Vec<u8>, usize>;
 
 pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
     let TextVersions { base, fork, upstream, result } = versions;
@@ -77,6 +85,9 @@ pub(super) fn compare_text(versions: TextVersions<'_>) -> TextAccount {
         upstream: count(&upstream),
         result: count(&result),
         merged: count(&merged),
+        code: OnceCell::new(),
+        fork_code: OnceCell::new(),
+        upstream_code: OnceCell::new(),
     };
     let mut account = TextAccount::default();
     let mut resolutions = Vec::new();
@@ -242,6 +253,10 @@ struct WholeTexts<'a> {
     result: Counts<'a>,
     /// Git's merge, with both versions of every conflict.
     merged: Counts<'a>,
+    /// The code of the result's lines, and of both sides', counted when a change is not found by its lines.
+    code: OnceCell<CodeCounts>,
+    fork_code: OnceCell<CodeCounts>,
+    upstream_code: OnceCell<CodeCounts>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -259,9 +274,24 @@ impl<'a> WholeTexts<'a> {
     }
 
     /// Returns whether the result has a line as often as the side, wherever.
-    fn has_elsewhere(&self, side: Side, line: &[u8]) -> bool {
+    fn has_elsewhere(&self, side: Side, line: &[u8], change: LineChange) -> bool {
         let of = |counts: &Counts<'_>| counts.get(line).copied().unwrap_or_default();
-        of(&self.result) >= of(self.of(side))
+        change == LineChange::Added && of(&self.result) >= of(self.of(side))
+    }
+
+    /// Returns whether the result has the code of a line at least as often as the side that added it, or at most as often as the
+    /// side that took it away there, wherever, with whatever indentation and comment.
+    fn has_code_elsewhere(&self, side: Side, line: &[u8], change: LineChange) -> bool {
+        let (code, of_result) =
+            (code_of_line(line), self.code.get_or_init(|| count_code(&self.result)));
+        let own = match side {
+            Side::Fork => self.fork_code.get_or_init(|| count_code(&self.fork)),
+            Side::Upstream => self.upstream_code.get_or_init(|| count_code(&self.upstream)),
+        };
+        match change {
+            LineChange::Added => of_result.get(&code) >= own.get(&code),
+            LineChange::Removed => of_result.get(&code) <= own.get(&code),
+        }
     }
 }
 
@@ -294,6 +324,7 @@ impl HunkCounts {
             HunkState::Dropped => {
                 self.dropped += 1;
                 self.dropped_clean += usize::from(hunk.is_clean);
+                self.lines_dropped_clean += if hunk.is_clean { hunk.lines_missing } else { 0 };
             }
         }
         self.lines_missing += hunk.lines_missing;
@@ -302,7 +333,7 @@ impl HunkCounts {
 }
 
 /// A hunk that git applies alone. Whatever the result has otherwise is at least an adaptation: a change of which half of the
-/// words are there stands in another form, and one of empty lines takes nothing away with it.
+/// words are there, or whose code is there elsewhere, stands in another form, and one of empty lines takes nothing away with it.
 fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &WholeTexts<'_>) -> Hunk {
     let own = match side {
         Side::Fork => parts.fork,
@@ -311,14 +342,18 @@ fn clean_hunk(parts: &Parts<'_, '_>, side: Side, is_touched: bool, whole: &Whole
     if !is_touched || parts.result == own {
         return Hunk { is_clean: true, ..Hunk::default() };
     }
-    let found =
-        compare_lines(parts.base, own, parts.result, |line| whole.has_elsewhere(side, line));
+    let elsewhere = |line: &[u8], change| whole.has_elsewhere(side, line, change);
+    let found = compare_lines(parts.base, own, parts.result, elsewhere);
     let is_there = || {
         let share = token_share(parts, own, parts.base, has_words);
         found.commented_out == 0 && share.is_some_and(|share| share >= HALF)
     };
+    let is_elsewhere = || {
+        let elsewhere = |line: &[u8], change| whole.has_code_elsewhere(side, line, change);
+        !compare_lines(parts.base, own, parts.result, elsewhere).is_dropped()
+    };
     let is_empty = is_of_empty_lines(parts.base, own);
-    let is_dropped = found.is_dropped() && !is_empty && !is_there();
+    let is_dropped = found.is_dropped() && !is_empty && !is_there() && !is_elsewhere();
     let state = if is_dropped { HunkState::Dropped } else { HunkState::Adapted };
     found.hunk(state, !is_empty)
 }
@@ -335,7 +370,7 @@ fn conflict_hunk(parts: &Parts<'_, '_>, whole: &WholeTexts<'_>) -> (Hunk, Hunk) 
         if parts.result == own {
             return Hunk::default();
         }
-        let elsewhere = |line: &[u8]| whole.has_elsewhere(side, line);
+        let elsewhere = |line: &[u8], change| whole.has_elsewhere(side, line, change);
         let found = compare_lines(parts.base, own, parts.result, elsewhere);
         if found.is_whole() {
             return Hunk::default();
@@ -387,11 +422,18 @@ impl LinesFound {
     }
 }
 
+/// Change of a line by a side within a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineChange {
+    Added,
+    Removed,
+}
+
 fn compare_lines(
     base: &[Line<'_>],
     own: &[Line<'_>],
     result: &[Line<'_>],
-    elsewhere: impl Fn(&[u8]) -> bool,
+    elsewhere: impl Fn(&[u8], LineChange) -> bool,
 ) -> LinesFound {
     let (base, own) = (count(base), count(own));
     let here = count(result);
@@ -409,12 +451,14 @@ fn compare_lines(
         found.changed += before.abs_diff(after);
         if after > before {
             let lacking = (after - before).min(after.saturating_sub(now));
-            if lacking > 0 && !elsewhere(line) {
+            if lacking > 0 && !elsewhere(line, LineChange::Added) {
                 found.missing += lacking;
                 found.commented_out += lacking.min(of(&comments, line.trim_ascii()));
             }
         } else {
-            found.missing += (before - after).min(now.saturating_sub(after));
+            let back = (before - after).min(now.saturating_sub(after));
+            let is_moved = back > 0 && elsewhere(line, LineChange::Removed);
+            found.missing += if is_moved { 0 } else { back };
         }
     }
     let [without_words, with_words] = all;
@@ -527,6 +571,14 @@ fn count<'a>(lines: &[Line<'a>]) -> Counts<'a> {
     counts
 }
 
+fn count_code(lines: &Counts<'_>) -> CodeCounts {
+    let mut counts = CodeCounts::new();
+    for (line, count) in lines {
+        *counts.entry(code_of_line(line)).or_default() += count;
+    }
+    counts
+}
+
 fn count_tokens<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Counts<'a> {
     let mut counts = Counts::new();
     for token in lines.into_iter().flat_map(|line| dark_tokens(line)) {
@@ -537,38 +589,6 @@ fn count_tokens<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Counts<'a>
 
 fn has_words(line: &[u8]) -> bool {
     line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
-}
-
-/// Lines of each version of a conflict that are shown.
-const LINES_SHOWN: usize = 30;
-
-/// Bytes of all conflicts of a file that are shown.
-const BYTES_SHOWN: usize = 4096;
-
-fn render_conflict(text: &mut String, parts: &Parts<'_, '_>) {
-    if text.len() > BYTES_SHOWN {
-        return;
-    }
-    let versions = [
-        ("<<<<<<< fork", parts.fork),
-        ("||||||| merge base", parts.base),
-        ("======= upstream", parts.upstream),
-        (">>>>>>> result", parts.result),
-    ];
-    for (title, lines) in versions {
-        text.push_str(title);
-        text.push('\n');
-        for line in lines.iter().take(LINES_SHOWN) {
-            let line: String = String::from_utf8_lossy(line).chars().take(300).collect();
-            text.push_str(&line);
-            text.push('\n');
-        }
-        let more = lines.len().saturating_sub(LINES_SHOWN);
-        if more > 0 {
-            text.push_str(&format!("… {more} more lines\n"));
-        }
-    }
-    text.push('\n');
 }
 
 #[cfg(test)]

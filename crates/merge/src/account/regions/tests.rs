@@ -98,3 +98,35 @@ fn a_text_with_other_line_ends_differs_in_nothing_else() {
     assert!(account.only_blanks && account.lines_added == 0, "{account:?}");
     assert!(!compare([base, fork, base, "a\nfork2\nb\nc\nd\n"]).only_blanks);
 }
+
+#[test]
+fn code_that_stands_elsewhere_with_another_indentation_or_comment_is_adapted() {
+    let base = text(&[]);
+    let fork = text(&[(5, "line 5\nkey: delete, // of the fork\n\tother: call,\n")]);
+    let counts = |result: &str| {
+        let account = compare([&base, &fork, &base, result]);
+        (account.fork.adapted, account.fork.dropped)
+    };
+    let moved = |lines: &str| text(&[(25, &format!("line 25\n{lines}"))]);
+    assert_eq!(counts(&moved("  key: delete,\n  other: call,\n")), (1, 0));
+    // Turned off, changed, and gone.
+    for lines in ["// key: delete,\n// other: call,\n", "key: keep,\nother: nothing,\n", ""] {
+        assert_eq!(counts(&moved(lines)), (0, 1), "{lines}");
+    }
+    // What is there once does not stand for two.
+    let twice = text(&[(5, "line 5\nrun(a); // one\n"), (15, "line 15\nrun(a); // two\n")]);
+    let once = text(&[(15, "line 15\nrun(a); // two\n")]);
+    assert_eq!(compare([&base, &twice, &base, &once]).fork.dropped, 1);
+}
+
+#[test]
+fn a_move_within_a_file_that_is_undone_is_adapted_and_a_removal_that_is_undone_is_dropped() {
+    let base = text(&[]);
+    let counts = |fork: &str| {
+        let account = compare([&base, fork, &base, &base]);
+        (account.fork.adapted, account.fork.dropped)
+    };
+    assert_eq!(counts(&text(&[(5, ""), (25, "line 25\nline 5\n")])), (2, 0));
+    assert_eq!(counts(&text(&[(5, "")])), (0, 1));
+    assert_eq!(counts(&text(&[(5, ""), (25, "line 25\nline five\n")])), (0, 2));
+}

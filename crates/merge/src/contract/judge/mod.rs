@@ -76,7 +76,8 @@ fn is_refused(facts: &ContractFacts, paths: &[PathAccount], commits: &[CommitAcc
 }
 
 /// Lines of a loss that may be one of a few; `None` if the file is hidden, has become something else or is protected. A
-/// binary or very large file counts as much as a change may on average: such files are mostly generated or pictures.
+/// binary, generated or very large file counts as much as a change may on average: such files are mostly written by
+/// programs, or pictures.
 fn lines_of_loss(path: &PathFacts) -> Option<usize> {
     let is_other_kind = match (&path.fork, &path.result) {
         (Some(fork), Some(result)) => fork.mode != result.mode,
@@ -87,8 +88,9 @@ fn lines_of_loss(path: &PathFacts) -> Option<usize> {
         return None;
     }
     match &path.lines {
-        LineEvidence::Counted(lines) => Some(lines.own),
-        LineEvidence::Whole(lines) => Some(*lines),
+        LineEvidence::Counted(LineFacts { own: lines, .. }) | LineEvidence::Whole(lines) => {
+            Some(if path.is_generated { (*lines).min(LINES_PER_CHANGE) } else { *lines })
+        }
         LineEvidence::NotNeeded | LineEvidence::NoLines | LineEvidence::TooLarge => {
             Some(LINES_PER_CHANGE)
         }

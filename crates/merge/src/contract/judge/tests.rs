@@ -28,6 +28,7 @@ fn path(name: &str, [ancestor, fork, upstream, result]: [&str; 4]) -> PathFacts 
         yielded: false,
         is_taken: false,
         is_suspected: false,
+        is_generated: false,
         lines: LineEvidence::NoLines,
     }
 }
@@ -101,6 +102,24 @@ fn the_loss_of_a_file_is_one_loss_however_many_commits_made_it() {
     assert!(!is_refused(20, 0), "one file");
     assert!(is_refused(40, 0), "a tenth of the fork's commits");
     assert!(!is_refused(0, 5) && is_refused(0, 9), "commits of their own");
+}
+
+#[test]
+fn a_generated_file_is_a_loss_of_the_usual_size() {
+    let is_refused = |is_generated: bool| {
+        let lost = PathFacts {
+            lines: counted(4448, &[], &[], &["x"]),
+            is_generated,
+            ..path("sdk/types.ts", ["a", "b", "c", "c"])
+        };
+        let mut paths: Vec<PathFacts> =
+            (0..90).map(|at| path(&format!("kept{at}"), ["a", "b", "a", "b"])).collect();
+        paths.push(lost);
+        let contract = judge_contract(&ContractFacts { paths, ..ContractFacts::default() });
+        assert_eq!(contract.paths[90].state, ContractStatus::Lost, "it is named all the same");
+        contract.lost
+    };
+    assert!(is_refused(false) && !is_refused(true));
 }
 
 #[test]
