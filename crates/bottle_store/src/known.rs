@@ -26,6 +26,9 @@ pub struct FolderMark {
     pub generation: u64,
     /// True since something was done in the folder.
     pub is_changed: bool,
+    /// True if only the records of its runs are here: the trees were removed to make room.
+    #[serde(default)]
+    pub is_trimmed: bool,
     /// True if the store had damage: the next freeze writes every chunk again.
     #[serde(default)]
     pub rewrites: bool,
@@ -51,6 +54,11 @@ impl FolderMark {
             Some(mark) if !mark.is_changed => Self { is_changed: true, ..mark }.store(bottle),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Notes that the agent's trees are removed from the folder now; before they are.
+    pub fn note_trim(self, bottle: &Path) -> Result<(), StoreError> {
+        Self { is_trimmed: true, ..self }.store(bottle)
     }
 
     /// The mark of a bottle's folder, or that of a new one.

@@ -38,5 +38,10 @@ pub(crate) mod spending;
 pub(crate) mod statement_export;
 pub(crate) mod take_out;
 pub(crate) mod thread;
+#[cfg(feature = "postgres")]
+pub(crate) mod travel;
+#[cfg(not(feature = "postgres"))]
+#[path = "travel_absent.rs"]
+pub(crate) mod travel;
 pub(crate) mod verification;
 pub(crate) mod wake;
