@@ -244,6 +244,7 @@ async fn resume_once(
 ) -> Outcome {
     let RunContext { ui, home, rows, .. } = context;
     let (bottle, _) = Bottle::open(home, slug)?;
+    travel::restore_trimmed(context, slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
     recover(context, &bottle, access.clone()).await?;
     freeze_if_idle(context, slug)?;

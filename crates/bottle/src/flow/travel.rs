@@ -12,6 +12,7 @@ use bottle_store::{
     BottleId, BottleKey, BottleStore, Claim, FleetKey, FolderMark, Owners, PullRequest,
     SaveRequest, SavedBottle, StoreError, StoreOptions, Transfer,
 };
+use host::lock::{FileLock, LockError, LockKind};
 use model::exit::BottleExit;
 use orchestrator_db::{BottleStep, Fence, ForgeState};
 use sandbox::spec::BoxUser;
@@ -338,10 +339,14 @@ fn put_aside(home: &Home, slug: &str) -> Result<(), Failure> {
     if !folder.try_exists().or_general()? {
         return Ok(());
     }
-    let lock = match Bottle::open(home, slug) {
-        Ok((bottle, _)) => Some(crate::commands::block_on(bottle.take(Duration::ZERO))?),
-        Err(_) => None,
-    };
+    let kind = LockKind::Exclusive { note: "bot-bottle" };
+    let taken = FileLock::try_acquire(&folder.join("lock"), kind);
+    let lock = taken.map_err(|error| match error {
+        LockError::Held { .. } => {
+            Failure::held(format!("an older state of '{slug}' is in use here"))
+        }
+        other => Failure::of(BottleExit::General, other),
+    })?;
     if saved_mark(&folder)?.is_some_and(|mark| mark.is_trimmed && !mark.is_changed) {
         // What was in it is what came.
         host::file::remove_tree_safely(&folder).or_general()?;
@@ -358,9 +363,26 @@ fn put_aside(home: &Home, slug: &str) -> Result<(), Failure> {
 /// Begin of the names of older folders.
 pub(crate) const OLD_PREFIX: &str = ".old-";
 
+/// Brings back what was removed from this disk to make room, for a person who goes on by hand.
+pub(crate) fn restore_trimmed(context: RunContext<'_>, slug: &str) -> Result<(), Failure> {
+    let folder = context.home.bottles.join(slug);
+    if !saved_mark(&folder)?.is_some_and(|mark| mark.is_trimmed) {
+        return Ok(());
+    }
+    let (_, record) = Bottle::open(context.home, slug)?;
+    let row = context.rows.store()?.forge_state(&issue_key_of(&record)?).or_general()?;
+    let row = row.filter(|row| row.slug == slug).ok_or_else(|| {
+        Failure::not_found(format!("the files of '{slug}' are in the store, and no row names them"))
+    })?;
+    bring_here(context, &row, &BottlePlace::Stored, &record.repo)
+}
+
+/// A record that was read from the store, by the name of its state.
+type KnownRecord = (String, Arc<serde_json::Value>);
+
 /// The record of a bottle that is in the store; `None` if it cannot be read there.
 pub(crate) fn stored_record(home: &Home, row: &ForgeState) -> Result<Option<Record>, Failure> {
-    static KNOWN: OnceLock<Mutex<Vec<(String, Arc<serde_json::Value>)>>> = OnceLock::new();
+    static KNOWN: OnceLock<Mutex<Vec<KnownRecord>>> = OnceLock::new();
     const KNOWN_MAX: usize = 200;
     let Some(saved) = &row.saved else { return Ok(None) };
     let known = KNOWN.get_or_init(Mutex::default);
@@ -386,7 +408,7 @@ pub(crate) fn stored_record(home: &Home, row: &ForgeState) -> Result<Option<Reco
     Ok(serde_json::from_value((*value).clone()).ok())
 }
 
-fn id_of(store: &BottleStore, record: &Record) -> Result<BottleId, Failure> {
+pub(crate) fn id_of(store: &BottleStore, record: &Record) -> Result<BottleId, Failure> {
     let key = issue_key_of(record)?;
     Ok(store.id_of(BottleKey {
         owner: &key.owner,

@@ -61,6 +61,10 @@ pub(crate) fn bring_here(
     Err(refuse())
 }
 
+pub(crate) fn restore_trimmed(_context: RunContext<'_>, _slug: &str) -> Result<(), Failure> {
+    Ok(())
+}
+
 pub(crate) fn stored_record(_home: &Home, _row: &ForgeState) -> Result<Option<Record>, Failure> {
     Ok(None)
 }

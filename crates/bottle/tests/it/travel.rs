@@ -177,6 +177,16 @@ fn a_bottle_of_a_host_that_is_gone_is_resumed_on_another_one_with_all_that_was_i
     let doctor = fleet.serving.scene.person.run(&["doctor"]);
     assert!(doctor.stdout.contains("of several writers at once one won"), "{}", doctor.snapshot());
     assert!(doctor.stdout.contains(".old-worker-issue-1-"), "{}", doctor.snapshot());
+    let old_folders = || {
+        let entries = std::fs::read_dir(home.join("cellar")).expect("bottles").flatten();
+        entries.filter(|it| it.file_name().to_string_lossy().starts_with(".old-")).count()
+    };
+    let person = &fleet.serving.scene.person;
+    let asked = person.run(&["prune", "--old-states"]);
+    assert_eq!((asked.status, old_folders()), (Some(2), 1), "{}", asked.snapshot());
+    let pruned = person.run(&["prune", "--old-states", "--yes"]);
+    assert_eq!((pruned.status, old_folders()), (Some(0), 0), "{}", pruned.snapshot());
+    assert!(home.join("cellar").join(SLUG).exists(), "the newest one is not old");
 }
 
 #[test]
