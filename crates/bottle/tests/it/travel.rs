@@ -220,3 +220,25 @@ fn a_freeze_waits_for_a_store_that_is_down_and_says_so() {
     assert_eq!(fleet.sql("SELECT status FROM forge_state"), "frozen");
     assert!(fleet.saved().contains("/00000001-"), "{}", fleet.saved());
 }
+
+#[test]
+fn a_host_that_makes_room_fetches_what_it_needs_again() {
+    let Some(mut fleet) = Fleet::start(None) else { return };
+    fleet.serving.label();
+    fleet.wait("frozen");
+    let config = config_path(&fleet.serving.scene);
+    let text = std::fs::read_to_string(&config).expect("the configuration");
+    std::fs::write(&config, format!("{text}bottles_max_gb = 0\n")).expect("written");
+    let bottle = fleet.serving.scene.person.bottle(SLUG);
+    // Room is made at the first sweep.
+    fleet.serving.restart();
+    wait_until("room", || !bottle.join("workspace").exists());
+    wait_until("all of it", || !bottle.join("harness-state").exists());
+    assert!(bottle.join("runs").is_dir(), "the records of its runs stay");
+    fleet.serving.scene.person.script(&format!("{FIND}{COMMIT}{DONE}"));
+    fleet.say(fleet.serving.address, "Please go on.");
+    wait_until("a second state", || fleet.saved().contains("/00000002-"));
+    assert!(bottle.join("harness-state/found").exists(), "it had all that was in it");
+    fleet.wait("frozen");
+    assert_eq!(fleet.serving.pulls(), 1);
+}
