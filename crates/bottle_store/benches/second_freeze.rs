@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bottle_store::{
-    BottleKey, BottleStore, Claim, FleetKey, Owners, SaveRequest, SavedBottle, StoreOptions,
+    BottleClaim, BottleKey, BottleStore, FleetKey, Owners, SaveRequest, SavedBottle, StoreOptions,
 };
 use model::secret::Secret;
 use testkit::measure::{compare_costs, cost, row};
@@ -99,7 +99,7 @@ fn main() {
             id: &id,
             slug: "c",
             folder: &folder,
-            claim: Some(Claim { number: 1, id: 1 }),
+            claim: Some(BottleClaim { number: 1, id: 1 }),
             host: "bench",
             owners: Owners { host: own, agent: own },
             now: host::clock::now(),

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::object::ConditionalPut;
 use crate::store::BottleStore;
 
 const ROUNDS: usize = 5;
 const WRITERS: usize = 8;
 
-/// What a check of a store found.
+/// Result of a check of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreHealth {
     /// Races in which more than one writer was told that it had won, or none.
@@ -29,7 +29,7 @@ impl StoreHealth {
 
 impl BottleStore {
     /// Checks the key, and has writers race for an object of its own.
-    pub fn check(&self) -> Result<StoreHealth, StoreError> {
+    pub fn check(&self) -> Result<StoreHealth, BottleStoreError> {
         self.prove_key()?;
         let mut health = StoreHealth::default();
         for _ in 0..ROUNDS {
@@ -42,7 +42,7 @@ impl BottleStore {
         Ok(health)
     }
 
-    fn race(&self, object: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
+    fn race(&self, object: &str, health: &mut StoreHealth) -> Result<(), BottleStoreError> {
         let backend = &*self.backend;
         let winners = count_winners(|writer| {
             backend.put_if_absent(object, format!("new {writer}").into_bytes())
@@ -63,8 +63,8 @@ impl BottleStore {
 
 /// Has several threads write at once, and counts those that were told that they had.
 fn count_winners(
-    write: impl Fn(usize) -> Result<ConditionalPut, StoreError> + Sync,
-) -> Result<usize, StoreError> {
+    write: impl Fn(usize) -> Result<ConditionalPut, BottleStoreError> + Sync,
+) -> Result<usize, BottleStoreError> {
     let begun = AtomicUsize::new(0);
     let answers = thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
@@ -81,6 +81,6 @@ fn count_winners(
             .collect();
         writers.into_iter().map(|it| it.join().unwrap_or(Ok(ConditionalPut::Refused))).collect()
     });
-    let answers: Result<Vec<ConditionalPut>, StoreError> = answers;
+    let answers: Result<Vec<ConditionalPut>, BottleStoreError> = answers;
     Ok(answers?.into_iter().filter(|answer| *answer == ConditionalPut::Written).count())
 }

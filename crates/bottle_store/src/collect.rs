@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::object::ListedObject;
 use crate::rules::garbage::{CHUNKS, epoch_at, is_garbage};
 use crate::rules::manifest::generation_of;
@@ -19,7 +19,7 @@ pub struct CollectOptions {
     pub tombstones: Duration,
 }
 
-/// What a collection found and removed.
+/// Result of a collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Collected {
     pub bottles: u64,
@@ -35,7 +35,7 @@ impl BottleStore {
         &self,
         options: CollectOptions,
         may_go_on: &dyn Fn() -> bool,
-    ) -> Result<Collected, StoreError> {
+    ) -> Result<Collected, BottleStoreError> {
         self.prove_key()?;
         let now = self.now()?;
         let epoch = epoch_at(now.as_second(), self.epoch_secs);
@@ -79,7 +79,7 @@ fn by_folder(objects: Vec<ListedObject>) -> BTreeMap<String, Vec<ListedObject>> 
     folders
 }
 
-/// What is needed, and which manifests are not.
+/// Marks of everything that is needed, and the manifests that are not.
 struct Mark<'a> {
     store: &'a BottleStore,
     options: CollectOptions,
@@ -90,7 +90,7 @@ struct Mark<'a> {
 
 impl Mark<'_> {
     /// Marks what a bottle needs. A head or a newest manifest that cannot be read ends the collection: what it needs is unknown.
-    fn bottle(&mut self, folder: &str, objects: &[ListedObject]) -> Result<(), StoreError> {
+    fn bottle(&mut self, folder: &str, objects: &[ListedObject]) -> Result<(), BottleStoreError> {
         let names = |object: &ListedObject| {
             let name = object.name.strip_prefix(folder).unwrap_or_default();
             generation_of(name).map(|generation| (generation, object.clone()))
@@ -120,7 +120,7 @@ impl Mark<'_> {
     }
 
     /// Marks the manifests that are kept, and returns the number of the oldest one.
-    fn chain(&mut self, folder: &str, newest: &str) -> Result<u64, StoreError> {
+    fn chain(&mut self, folder: &str, newest: &str) -> Result<u64, BottleStoreError> {
         let mut manifest = self.store.load_manifest(folder, newest)?;
         let mut kept = 1;
         loop {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use host::file::FileError;
 use thiserror::Error;
 
-use crate::rules::head::Claim;
+use crate::rules::head::BottleClaim;
 
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum StoreError {
+pub enum BottleStoreError {
     #[error("{address} is no address of a store: {rule}")]
     Address { address: String, rule: &'static str },
     #[error("the key of the fleet is 64 hexadecimal digits, as of: openssl rand -hex 32")]
@@ -33,7 +33,7 @@ pub enum StoreError {
     #[error("the archive is not what its manifest says: {why}")]
     Archive { why: String },
     #[error("the bottle '{bottle}' was saved under the claim {held}, and this is the claim {came}")]
-    Overtaken { bottle: String, held: Claim, came: Claim },
+    Overtaken { bottle: String, held: BottleClaim, came: BottleClaim },
     #[error("the bottle '{bottle}' was saved by another host since this folder was")]
     Diverged { bottle: String },
     #[error("the bottle '{bottle}' is destroyed in the store")]
@@ -52,7 +52,7 @@ pub enum StoreError {
     Thread(#[source] std::io::Error),
 }
 
-impl StoreError {
+impl BottleStoreError {
     /// True if the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::TooSlow { .. })

@@ -1,4 +1,4 @@
-//! What a host remembers beside the folder of a bottle: which manifest the folder is of, and what of it is in the store.
+//! Memory of a host beside the folder of a bottle: which manifest the folder is of, and what of it is in the store.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use host::file::{FileError, write_atomic};
 use serde::{Deserialize, Serialize};
 
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::rules::manifest::Manifest;
 
 /// Folder in a bottle's folder; it stays behind when the bottle travels.
@@ -36,7 +36,7 @@ pub struct FolderMark {
 
 impl FolderMark {
     /// The mark of a bottle's folder; `None` for one that was never saved.
-    pub fn load(bottle: &Path) -> Result<Option<Self>, StoreError> {
+    pub fn load(bottle: &Path) -> Result<Option<Self>, BottleStoreError> {
         let path = bottle.join(FOLDER).join("mark.json");
         match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -49,7 +49,7 @@ impl FolderMark {
     }
 
     /// Notes that something is done in the folder now; before it is done.
-    pub fn note_change(bottle: &Path) -> Result<(), StoreError> {
+    pub fn note_change(bottle: &Path) -> Result<(), BottleStoreError> {
         match Self::load(bottle)? {
             Some(mark) if !mark.is_changed => Self { is_changed: true, ..mark }.store(bottle),
             Some(_) | None => Ok(()),
@@ -57,12 +57,12 @@ impl FolderMark {
     }
 
     /// Notes that the agent's trees are removed from the folder now; before they are.
-    pub fn note_trim(self, bottle: &Path) -> Result<(), StoreError> {
+    pub fn note_trim(self, bottle: &Path) -> Result<(), BottleStoreError> {
         Self { is_trimmed: true, ..self }.store(bottle)
     }
 
     /// The mark of a bottle's folder, or that of a new one.
-    pub(crate) fn load_or_new(bottle: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn load_or_new(bottle: &Path) -> Result<Self, BottleStoreError> {
         Ok(Self::load(bottle)?.unwrap_or_default())
     }
 
@@ -71,12 +71,12 @@ impl FolderMark {
         self.manifest.iter().chain(&self.pending).map(String::as_str).collect()
     }
 
-    pub(crate) fn store(&self, bottle: &Path) -> Result<(), StoreError> {
+    pub(crate) fn store(&self, bottle: &Path) -> Result<(), BottleStoreError> {
         write_json(&bottle.join(FOLDER), "mark.json", self)
     }
 }
 
-fn write_json(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+fn write_json(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), BottleStoreError> {
     host::file::create_dirs(folder)?;
     let path = folder.join(name);
     let bytes = serde_json::to_vec(value).map_err(io::Error::other);
@@ -94,7 +94,7 @@ pub(crate) fn store_manifest(
     bottle: &Path,
     name: &str,
     manifest: &Manifest,
-) -> Result<(), StoreError> {
+) -> Result<(), BottleStoreError> {
     write_json(&bottle.join(FOLDER), "manifest.json", &(name, manifest))
 }
 
@@ -107,7 +107,10 @@ pub(crate) struct UploadLog {
 
 impl UploadLog {
     /// Opens the log of an upload, and returns what it has put in this epoch.
-    pub(crate) fn open(bottle: &Path, epoch: u64) -> Result<(Self, HashSet<String>), StoreError> {
+    pub(crate) fn open(
+        bottle: &Path,
+        epoch: u64,
+    ) -> Result<(Self, HashSet<String>), BottleStoreError> {
         let folder = bottle.join(FOLDER);
         host::file::create_dirs(&folder)?;
         let path = folder.join("uploaded");
@@ -124,13 +127,13 @@ impl UploadLog {
     }
 
     /// Notes an object that the store has acknowledged.
-    pub(crate) fn add(&mut self, object: &str) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, object: &str) -> Result<(), BottleStoreError> {
         let written = self.file.write_all(format!("{object}\n").as_bytes());
         Ok(written.map_err(FileError::io("append to", &self.path))?)
     }
 
     /// Forgets the log: the head has moved.
-    pub(crate) fn remove(self) -> Result<(), StoreError> {
+    pub(crate) fn remove(self) -> Result<(), BottleStoreError> {
         Ok(fs::remove_file(&self.path).map_err(FileError::io("remove", &self.path))?)
     }
 }

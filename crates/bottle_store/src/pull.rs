@@ -9,10 +9,10 @@ use std::thread;
 
 use crate::archive::{Owners, Unpacking, unpack_archive};
 use crate::chunk::CHUNK_MAX;
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::known::{FolderMark, store_manifest};
 use crate::rules::garbage::ChunkRef;
-use crate::rules::head::{BottleId, Claim, HeadMover, HeadState, judge_move};
+use crate::rules::head::{BottleClaim, BottleId, HeadMover, HeadState, judge_move};
 use crate::rules::manifest::{ArchiveTotals, Manifest};
 use crate::store::{BottleStore, Transfer, allow};
 
@@ -24,12 +24,12 @@ const SPARE_BYTES: u64 = 64 << 20;
 
 /// A bottle that is wanted on this host.
 #[derive(Debug, Clone, Copy)]
-pub struct PullRequest<'a> {
+pub struct PullOptions<'a> {
     pub id: &'a BottleId,
     /// Its name on this host.
     pub slug: &'a str,
     /// The claim under which it is worked on; `None` for a person who works by hand.
-    pub claim: Option<Claim>,
+    pub claim: Option<BottleClaim>,
     /// The folder that appears, which is not there yet.
     pub folder: &'a Path,
     pub owners: Owners,
@@ -47,14 +47,14 @@ pub struct PulledBottle {
 
 impl BottleStore {
     /// Pulls a bottle into a new folder, which appears whole. `finish` may change the folder before it does.
-    pub fn pull<E: From<StoreError>>(
+    pub fn pull<E: From<BottleStoreError>>(
         &self,
-        request: PullRequest<'_>,
+        request: PullOptions<'_>,
         note: &(dyn Fn(Transfer) + Sync),
         finish: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PulledBottle, E> {
         self.prove_key()?;
-        let PullRequest { id, folder, .. } = request;
+        let PullOptions { id, folder, .. } = request;
         let place = id.folder();
         let head = self.raise(&request, &place, None)?;
         let draft = draft_of(folder)?;
@@ -78,7 +78,7 @@ impl BottleStore {
             finish(&draft)?;
             let renamed = std::fs::rename(&draft, folder);
             let failed = host::file::FileError::io("move a bottle to", folder);
-            renamed.map_err(failed).map_err(StoreError::from)?;
+            renamed.map_err(failed).map_err(BottleStoreError::from)?;
             Ok(PulledBottle { manifest: name, generation, saved_at: manifest.saved_at, damage })
         });
         if done.is_err() {
@@ -91,11 +91,11 @@ impl BottleStore {
     /// Raises the head to a claim, so that an older one does not move it any more; with a manifest, moves it there.
     fn raise(
         &self,
-        request: &PullRequest<'_>,
+        request: &PullOptions<'_>,
         place: &str,
         to: Option<(&str, u64)>,
-    ) -> Result<HeadState, StoreError> {
-        let PullRequest { slug, claim, .. } = *request;
+    ) -> Result<HeadState, BottleStoreError> {
+        let PullOptions { slug, claim, .. } = *request;
         loop {
             let (head, version) =
                 self.load_head(place)?.ok_or_else(|| self.missing(&format!("{place}head")))?;
@@ -120,7 +120,7 @@ impl BottleStore {
         draft: &Path,
         owners: Owners,
         note: &(dyn Fn(Transfer) + Sync),
-    ) -> Result<(String, Manifest, Option<String>), StoreError> {
+    ) -> Result<(String, Manifest, Option<String>), BottleStoreError> {
         let (mut name, mut first) = (head.manifest.clone(), None);
         loop {
             let loaded = self.load_manifest(place, &name);
@@ -155,12 +155,12 @@ impl BottleStore {
         draft: &Path,
         to: Owners,
         note: &(dyn Fn(Transfer) + Sync),
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), BottleStoreError> {
         let totals = manifest.totals;
         let free = host::file::free_space(draft)?;
         let needed = totals.file_bytes.saturating_add(SPARE_BYTES);
         if free < needed {
-            return Err(StoreError::NoRoom { path: draft.to_path_buf(), free, needed });
+            return Err(BottleStoreError::NoRoom { path: draft.to_path_buf(), free, needed });
         }
         let gives_files = host::env::uid() == 0;
         let unpacking = Unpacking { from: manifest.owners, to, gives_files, totals };
@@ -186,7 +186,7 @@ impl BottleStore {
         })
     }
 
-    fn fetch_chunk(&self, chunk: &ChunkRef) -> Result<Vec<u8>, StoreError> {
+    fn fetch_chunk(&self, chunk: &ChunkRef) -> Result<Vec<u8>, BottleStoreError> {
         let object = chunk.object();
         let (sealed, _) = self.backend.get(&object)?.ok_or_else(|| self.missing(&object))?;
         let most = usize::try_from(chunk.bytes).unwrap_or(CHUNK_MAX).min(CHUNK_MAX);
@@ -199,7 +199,7 @@ impl BottleStore {
 }
 
 /// A name beside the folder, which is none of a bottle.
-fn draft_of(folder: &Path) -> Result<PathBuf, StoreError> {
+fn draft_of(folder: &Path) -> Result<PathBuf, BottleStoreError> {
     let suffix = model::digest::hex(&host::random::bytes::<4>()?);
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(folder.with_file_name(format!(".pull-{name}-{suffix}")))
@@ -219,7 +219,7 @@ struct FetchState {
     next: usize,
     /// Chunks that were unpacked.
     taken: usize,
-    ready: BTreeMap<usize, Result<Vec<u8>, StoreError>>,
+    ready: BTreeMap<usize, Result<Vec<u8>, BottleStoreError>>,
     is_over: bool,
 }
 
@@ -243,7 +243,7 @@ impl Fetch<'_> {
     }
 
     /// Waits for a chunk; `None` after the last one.
-    fn take(&self, index: usize) -> Option<Result<Vec<u8>, StoreError>> {
+    fn take(&self, index: usize) -> Option<Result<Vec<u8>, BottleStoreError>> {
         if index >= self.manifest.chunks.len() {
             return None;
         }
@@ -273,16 +273,18 @@ struct ChunkReader<'a> {
 
 impl ChunkReader<'_> {
     /// Reads what is left, and compares the length of the whole.
-    fn drain(&mut self, totals: ArchiveTotals) -> Result<(), StoreError> {
+    fn drain(&mut self, totals: ArchiveTotals) -> Result<(), BottleStoreError> {
         let copied = io::copy(self, &mut io::sink());
-        copied.map_err(|error| match error.downcast::<StoreError>() {
+        copied.map_err(|error| match error.downcast::<BottleStoreError>() {
             Ok(error) => error,
-            Err(error) => StoreError::Archive { why: error.to_string() },
+            Err(error) => BottleStoreError::Archive { why: error.to_string() },
         })?;
         let bytes: u64 = self.fetch.manifest.chunks.iter().map(|it| u64::from(it.bytes)).sum();
         match bytes == totals.stream_bytes {
             true => Ok(()),
-            false => Err(StoreError::Archive { why: "its chunks have another length".to_owned() }),
+            false => {
+                Err(BottleStoreError::Archive { why: "its chunks have another length".to_owned() })
+            }
         }
     }
 }

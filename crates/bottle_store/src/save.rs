@@ -13,11 +13,11 @@ use jiff::Timestamp;
 
 use crate::archive::{HOST_PARTS, Owners, write_archive};
 use crate::chunk::ChunkWriter;
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::known::{FolderMark, UploadLog, load_manifest, store_manifest};
 use crate::object::ConditionalPut;
 use crate::rules::garbage::ChunkRef;
-use crate::rules::head::{BottleId, Claim, HEAD_VERSION, HeadMover, HeadState, judge_move};
+use crate::rules::head::{BottleClaim, BottleId, HEAD_VERSION, HeadMover, HeadState, judge_move};
 use crate::rules::manifest::{ArchiveTotals, MANIFEST_VERSION, Manifest, manifest_name};
 use crate::store::{BottleStore, LoadedHead, Transfer, allow, compress};
 
@@ -32,7 +32,7 @@ pub struct SaveRequest<'a> {
     pub slug: &'a str,
     pub folder: &'a Path,
     /// The claim under which it was worked on; `None` for a person who works by hand.
-    pub claim: Option<Claim>,
+    pub claim: Option<BottleClaim>,
     pub host: &'a str,
     pub owners: Owners,
     pub now: Timestamp,
@@ -57,7 +57,7 @@ impl BottleStore {
         &self,
         request: SaveRequest<'_>,
         note: &(dyn Fn(Transfer) + Sync),
-    ) -> Result<SavedBottle, StoreError> {
+    ) -> Result<SavedBottle, BottleStoreError> {
         self.prove_key()?;
         loop {
             // The head of an own folder moves under an upload only when somebody saves the same folder.
@@ -72,7 +72,7 @@ impl BottleStore {
         &self,
         request: SaveRequest<'_>,
         note: &(dyn Fn(Transfer) + Sync),
-    ) -> Result<Option<SavedBottle>, StoreError> {
+    ) -> Result<Option<SavedBottle>, BottleStoreError> {
         let SaveRequest { id, folder, .. } = request;
         let began = host::clock::boottime();
         let mark = FolderMark::load_or_new(folder)?;
@@ -82,7 +82,7 @@ impl BottleStore {
         let epoch = self.epoch()?;
         let (log, put) = UploadLog::open(folder, epoch)?;
         let known = known_chunks(previous.as_ref());
-        let upload = Upload {
+        let upload = ChunkUpload {
             store: self,
             epoch,
             rewrites: mark.rewrites,
@@ -106,7 +106,7 @@ impl BottleStore {
         head: Option<&LoadedHead>,
         mark: &FolderMark,
         folder: &Path,
-    ) -> Result<Option<Manifest>, StoreError> {
+    ) -> Result<Option<Manifest>, BottleStoreError> {
         let Some((head, _)) = head else { return Ok(None) };
         if mark.rewrites {
             return Ok(None);
@@ -129,7 +129,7 @@ impl BottleStore {
         previous: Option<Manifest>,
         content: SavedContent,
         began: Duration,
-    ) -> Result<Option<SavedBottle>, StoreError> {
+    ) -> Result<Option<SavedBottle>, BottleStoreError> {
         let SaveRequest { id, folder, .. } = *request;
         let SavedContent { chunks, totals, sent } = content;
         let mark = FolderMark::load_or_new(folder)?;
@@ -143,7 +143,7 @@ impl BottleStore {
             };
             let limit = self.freeze_limit();
             if host::clock::boottime().saturating_sub(began) > limit {
-                return Err(StoreError::TooSlow { hours: limit.as_secs() / 3600 });
+                return Err(BottleStoreError::TooSlow { hours: limit.as_secs() / 3600 });
             }
             // A process that is killed once the head has moved finds by it that the head is its own.
             FolderMark { pending: Some(manifest.clone()), ..mark.clone() }.store(folder)?;
@@ -184,9 +184,9 @@ impl BottleStore {
         &self,
         request: &SaveRequest<'_>,
         before: Option<&HeadState>,
-        claim: Claim,
+        claim: BottleClaim,
         (chunks, totals): (&[ChunkRef], ArchiveTotals),
-    ) -> Result<(String, u64), StoreError> {
+    ) -> Result<(String, u64), BottleStoreError> {
         let SaveRequest { id, slug, folder, host, owners, now, .. } = *request;
         let generation = before.map_or(1, |head| head.generation + 1);
         let manifest = Manifest {
@@ -203,7 +203,7 @@ impl BottleStore {
             chunks: chunks.to_vec(),
         };
         let json = serde_json::to_vec(&manifest)
-            .map_err(|error| StoreError::Archive { why: error.to_string() })?;
+            .map_err(|error| BottleStoreError::Archive { why: error.to_string() })?;
         let name = manifest_name(generation, &self.key.name(&json));
         let object = format!("{}{name}", id.folder());
         let sealed = self.seal_json(&object, &manifest)?;
@@ -215,7 +215,7 @@ impl BottleStore {
 }
 
 /// The record of a bottle.
-fn read_record(folder: &Path) -> Result<serde_json::Value, StoreError> {
+fn read_record(folder: &Path) -> Result<serde_json::Value, BottleStoreError> {
     let path = folder.join(HOST_PARTS[0]);
     let bytes = std::fs::read(&path).map_err(FileError::io("read", &path))?;
     let parsed = serde_json::from_slice(&bytes).map_err(io::Error::other);
@@ -226,7 +226,7 @@ fn judge(
     request: &SaveRequest<'_>,
     head: Option<&LoadedHead>,
     mark: &FolderMark,
-) -> Result<Claim, StoreError> {
+) -> Result<BottleClaim, BottleStoreError> {
     let mover = HeadMover { claim: request.claim, bases: &mark.bases() };
     allow(request.slug, judge_move(head.map(|(head, _)| head), mover))
 }
@@ -236,7 +236,7 @@ fn known_chunks(manifest: Option<&Manifest>) -> HashMap<String, u64> {
     chunks.map(|chunk| (chunk.hash.clone(), chunk.epoch)).collect()
 }
 
-/// What an upload has found and sent.
+/// Content that an upload has found and sent.
 struct SavedContent {
     chunks: Vec<ChunkRef>,
     totals: ArchiveTotals,
@@ -244,7 +244,7 @@ struct SavedContent {
 }
 
 /// An upload that is on its way.
-struct Upload<'a> {
+struct ChunkUpload<'a> {
     store: &'a BottleStore,
     epoch: u64,
     /// True if what is in the store may be damaged: it is written over.
@@ -259,7 +259,7 @@ struct UploadState {
     /// Objects that were put in this epoch by an earlier try or by this one.
     put: HashSet<String>,
     transfer: Transfer,
-    failed: Option<StoreError>,
+    failed: Option<BottleStoreError>,
 }
 
 struct NewChunk {
@@ -267,13 +267,13 @@ struct NewChunk {
     content: Vec<u8>,
 }
 
-impl Upload<'_> {
+impl ChunkUpload<'_> {
     /// Reads the folder and sends what is new.
     fn run(
         &self,
         folder: &Path,
         known: &HashMap<String, u64>,
-    ) -> Result<(Vec<ChunkRef>, ArchiveTotals), StoreError> {
+    ) -> Result<(Vec<ChunkRef>, ArchiveTotals), BottleStoreError> {
         let (sender, receiver) = sync_channel(SENDERS);
         let receiver = Mutex::new(receiver);
         let read = thread::scope(|scope| {
@@ -294,7 +294,7 @@ impl Upload<'_> {
         folder: &Path,
         known: &HashMap<String, u64>,
         sender: SyncSender<NewChunk>,
-    ) -> Result<(Vec<ChunkRef>, ArchiveTotals), StoreError> {
+    ) -> Result<(Vec<ChunkRef>, ArchiveTotals), BottleStoreError> {
         let (mut chunks, mut stream_bytes) = (Vec::new(), 0);
         let mut writer = ChunkWriter::new(|content: &[u8]| {
             let hash = self.store.key.name(content);
@@ -320,7 +320,7 @@ impl Upload<'_> {
                 (self.note)(state.transfer);
             }
         })?;
-        writer.finish().map_err(|error| StoreError::Archive { why: error.to_string() })?;
+        writer.finish().map_err(|error| BottleStoreError::Archive { why: error.to_string() })?;
         drop(sender);
         Ok((chunks, ArchiveTotals { stream_bytes, ..written }))
     }
@@ -349,7 +349,7 @@ impl Upload<'_> {
         }
     }
 
-    fn send(&self, new: &NewChunk) -> Result<(), StoreError> {
+    fn send(&self, new: &NewChunk) -> Result<(), BottleStoreError> {
         let object = new.chunk.object();
         let sealed = self.store.key.seal(&object, &compress(&new.content)?);
         let bytes = sealed.len() as u64;

@@ -6,7 +6,7 @@
 use model::secret::Secret;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 
 /// Version of the form in which an object is sealed.
 const FORM: u8 = 1;
@@ -27,16 +27,16 @@ impl std::fmt::Debug for FleetKey {
 
 impl FleetKey {
     /// Reads a key: 64 hexadecimal digits.
-    pub fn parse(secret: &Secret) -> Result<Self, StoreError> {
+    pub fn parse(secret: &Secret) -> Result<Self, BottleStoreError> {
         let text = secret.expose().trim().as_bytes();
         let mut key = [0; 32];
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
         if text.len() != 64 {
-            return Err(StoreError::Key);
+            return Err(BottleStoreError::Key);
         }
         for (byte, pair) in key.iter_mut().zip(text.chunks_exact(2)) {
             let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
-                return Err(StoreError::Key);
+                return Err(BottleStoreError::Key);
             };
             *byte = high << 4 | low;
         }

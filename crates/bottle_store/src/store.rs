@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::object::{ConditionalPut, ObjectBackend, ObjectVersion, StoreOptions, open_backend};
 use crate::rules::garbage::epoch_at;
 use crate::rules::head::{
-    BottleId, BottleKey, Claim, HEAD_VERSION, HeadMove, HeadMover, HeadState, judge_move,
+    BottleClaim, BottleId, BottleKey, HEAD_VERSION, HeadMove, HeadMover, HeadState, judge_move,
 };
 use crate::rules::manifest::{MANIFEST_VERSION, Manifest};
 use crate::seal::FleetKey;
@@ -34,7 +34,7 @@ pub struct BottleStore {
     proven: Arc<OnceLock<()>>,
 }
 
-/// How far a transfer is.
+/// Progress of a transfer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transfer {
     /// Files, folders and links that were read or made.
@@ -53,7 +53,7 @@ pub(crate) type LoadedHead = (HeadState, ObjectVersion);
 
 impl BottleStore {
     /// A store by its address. Nothing is asked of it yet.
-    pub fn open(options: &StoreOptions) -> Result<Self, StoreError> {
+    pub fn open(options: &StoreOptions) -> Result<Self, BottleStoreError> {
         let backend = open_backend(options)?;
         Ok(Self::with_backend(backend, options.key.clone()))
     }
@@ -83,7 +83,7 @@ impl BottleStore {
     }
 
     /// The head of a bottle; `None` for one that was never saved.
-    pub fn head(&self, id: &BottleId) -> Result<Option<HeadState>, StoreError> {
+    pub fn head(&self, id: &BottleId) -> Result<Option<HeadState>, BottleStoreError> {
         self.prove_key()?;
         Ok(self.load_head(&id.folder())?.map(|(head, _)| head))
     }
@@ -93,7 +93,7 @@ impl BottleStore {
         &self,
         id: &BottleId,
         manifest: &str,
-    ) -> Result<Option<serde_json::Value>, StoreError> {
+    ) -> Result<Option<serde_json::Value>, BottleStoreError> {
         self.prove_key()?;
         match self.load_manifest(&id.folder(), manifest) {
             Err(error) if error.is_damage() => Ok(None),
@@ -103,7 +103,11 @@ impl BottleStore {
 
     /// Marks a bottle as destroyed, so that no older claim saves it again. Its chunks go with a later collection. Without a
     /// claim a person gives it up, whatever its head is.
-    pub fn destroy(&self, id: &BottleId, claim: Option<Claim>) -> Result<(), StoreError> {
+    pub fn destroy(
+        &self,
+        id: &BottleId,
+        claim: Option<BottleClaim>,
+    ) -> Result<(), BottleStoreError> {
         self.prove_key()?;
         let folder = id.folder();
         loop {
@@ -121,7 +125,7 @@ impl BottleStore {
     }
 
     /// Finds that the store was written with this key, or writes that it is now.
-    pub(crate) fn prove_key(&self) -> Result<(), StoreError> {
+    pub(crate) fn prove_key(&self) -> Result<(), BottleStoreError> {
         if self.proven.get().is_some() {
             return Ok(());
         }
@@ -136,7 +140,7 @@ impl BottleStore {
             },
         };
         if found != proof {
-            return Err(StoreError::OtherKey { store: self.name().to_owned() });
+            return Err(BottleStoreError::OtherKey { store: self.name().to_owned() });
         }
         // Whoever set it first found the same.
         let _known = self.proven.set(());
@@ -144,14 +148,14 @@ impl BottleStore {
     }
 
     /// The epoch by the clock of the store, which all hosts have in common.
-    pub(crate) fn epoch(&self) -> Result<u64, StoreError> {
+    pub(crate) fn epoch(&self) -> Result<u64, BottleStoreError> {
         Ok(epoch_at(self.now()?.as_second(), self.epoch_secs))
     }
 
-    pub(crate) fn now(&self) -> Result<jiff::Timestamp, StoreError> {
+    pub(crate) fn now(&self) -> Result<jiff::Timestamp, BottleStoreError> {
         self.backend.put(CLOCK, Vec::new())?;
         let found = self.backend.modified(CLOCK)?;
-        found.ok_or_else(|| StoreError::Missing {
+        found.ok_or_else(|| BottleStoreError::Missing {
             object: CLOCK.to_owned(),
             store: self.name().to_owned(),
         })
@@ -162,7 +166,7 @@ impl BottleStore {
         Duration::from_secs(self.epoch_secs) * 9 / 10
     }
 
-    pub(crate) fn load_head(&self, folder: &str) -> Result<Option<LoadedHead>, StoreError> {
+    pub(crate) fn load_head(&self, folder: &str) -> Result<Option<LoadedHead>, BottleStoreError> {
         let object = format!("{folder}head");
         let Some((sealed, version)) = self.backend.get(&object)? else { return Ok(None) };
         let head: HeadState = self.open_json(&object, &sealed)?;
@@ -178,7 +182,7 @@ impl BottleStore {
         folder: &str,
         head: &HeadState,
         before: Option<&ObjectVersion>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, BottleStoreError> {
         let object = format!("{folder}head");
         let sealed = self.seal_json(&object, head)?;
         let put = match before {
@@ -194,7 +198,11 @@ impl BottleStore {
         }
     }
 
-    pub(crate) fn load_manifest(&self, folder: &str, name: &str) -> Result<Manifest, StoreError> {
+    pub(crate) fn load_manifest(
+        &self,
+        folder: &str,
+        name: &str,
+    ) -> Result<Manifest, BottleStoreError> {
         let object = format!("{folder}{name}");
         let found = self.backend.get(&object)?.ok_or_else(|| self.missing(&object))?;
         let manifest: Manifest = self.open_json(&object, &found.0)?;
@@ -208,13 +216,17 @@ impl BottleStore {
         &self,
         object: &str,
         value: &impl Serialize,
-    ) -> Result<Vec<u8>, StoreError> {
+    ) -> Result<Vec<u8>, BottleStoreError> {
         let json = serde_json::to_vec(value)
-            .map_err(|error| StoreError::Archive { why: error.to_string() })?;
+            .map_err(|error| BottleStoreError::Archive { why: error.to_string() })?;
         Ok(self.key.seal(object, &compress(&json)?))
     }
 
-    fn open_json<T: DeserializeOwned>(&self, object: &str, sealed: &[u8]) -> Result<T, StoreError> {
+    fn open_json<T: DeserializeOwned>(
+        &self,
+        object: &str,
+        sealed: &[u8],
+    ) -> Result<T, BottleStoreError> {
         let opened = self.open_sealed(object, sealed, MANIFEST_MAX)?;
         serde_json::from_slice(&opened).map_err(|error| self.damaged(object, error.to_string()))
     }
@@ -225,34 +237,36 @@ impl BottleStore {
         object: &str,
         sealed: &[u8],
         most: usize,
-    ) -> Result<Vec<u8>, StoreError> {
+    ) -> Result<Vec<u8>, BottleStoreError> {
         let packed = self.key.open(object, sealed);
         let packed = packed.ok_or_else(|| self.damaged(object, "its seal does not open".into()))?;
         zstd::bulk::decompress(&packed, most)
             .map_err(|error| self.damaged(object, error.to_string()))
     }
 
-    pub(crate) fn missing(&self, object: &str) -> StoreError {
-        StoreError::Missing { object: object.to_owned(), store: self.name().to_owned() }
+    pub(crate) fn missing(&self, object: &str) -> BottleStoreError {
+        BottleStoreError::Missing { object: object.to_owned(), store: self.name().to_owned() }
     }
 
-    pub(crate) fn damaged(&self, object: &str, why: String) -> StoreError {
-        StoreError::Damaged { object: object.to_owned(), store: self.name().to_owned(), why }
+    pub(crate) fn damaged(&self, object: &str, why: String) -> BottleStoreError {
+        BottleStoreError::Damaged { object: object.to_owned(), store: self.name().to_owned(), why }
     }
 }
 
-pub(crate) fn compress(content: &[u8]) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn compress(content: &[u8]) -> Result<Vec<u8>, BottleStoreError> {
     zstd::bulk::compress(content, LEVEL)
-        .map_err(|error| StoreError::Archive { why: error.to_string() })
+        .map_err(|error| BottleStoreError::Archive { why: error.to_string() })
 }
 
 /// The claim that a head has after a move, or why it is not moved.
-pub(crate) fn allow(bottle: &str, judged: HeadMove) -> Result<Claim, StoreError> {
+pub(crate) fn allow(bottle: &str, judged: HeadMove) -> Result<BottleClaim, BottleStoreError> {
     let bottle = bottle.to_owned();
     match judged {
         HeadMove::Allowed(claim) => Ok(claim),
-        HeadMove::Destroyed => Err(StoreError::Destroyed { bottle }),
-        HeadMove::Overtaken { held, came } => Err(StoreError::Overtaken { bottle, held, came }),
-        HeadMove::Diverged => Err(StoreError::Diverged { bottle }),
+        HeadMove::Destroyed => Err(BottleStoreError::Destroyed { bottle }),
+        HeadMove::Overtaken { held, came } => {
+            Err(BottleStoreError::Overtaken { bottle, held, came })
+        }
+        HeadMove::Diverged => Err(BottleStoreError::Diverged { bottle }),
     }
 }

@@ -17,10 +17,10 @@ use crate::exit::{Failure, OrGeneral, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, NamedBottle, Record};
 use crate::flow::home::Home;
 use crate::flow::run_record::{BottleRunRecord, load_run};
-use crate::flow::store_upkeep::{OldFolder, find_old_folders};
+use crate::flow::store_upkeep::find_old_folders;
 use crate::rules::judge::Verdict;
 use crate::rules::prune::{
-    BottleFate, OldBottle, OldBottleState, PruneOptions, judge_bottles, parse_age,
+    BottleFate, OldBottle, OldBottleState, OldFolder, PruneOptions, judge_bottles, parse_age,
 };
 
 /// Remove old bottles, with the records of their runs

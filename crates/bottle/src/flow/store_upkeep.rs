@@ -2,7 +2,6 @@
 //! needs is removed there, and what rested longest is removed here.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +21,7 @@ use super::travel::{OLD_PREFIX, failure_of, id_of, open_bottle_store, save_by_ha
 use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral, if_found};
 use crate::rules::bottle_place::SavedName;
+use crate::rules::prune::OldFolder;
 
 /// Name of the chore in the database.
 const CHORE: &str = "collect-bottles";
@@ -225,14 +225,6 @@ fn remove_trees(bottles: &BottleStore, row: &ForgeState, bottle: &Bottle) -> Res
     }
     drop(lock);
     Ok(true)
-}
-
-/// An older folder of a bottle that went on elsewhere.
-pub(crate) struct OldFolder {
-    pub(crate) name: String,
-    pub(crate) path: PathBuf,
-    /// Why it stays; `None` if the store has what is in it, or something newer.
-    pub(crate) kept_because: Option<String>,
 }
 
 /// Finds the older folders, and asks the store about each.

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use bottle_store::{
-    BottleId, BottleKey, BottleStore, Claim, FleetKey, FolderMark, Owners, PullRequest,
-    SaveRequest, SavedBottle, StoreError, StoreOptions, Transfer,
+    BottleClaim, BottleId, BottleKey, BottleStore, BottleStoreError, FleetKey, FolderMark, Owners,
+    PullOptions, SaveRequest, SavedBottle, StoreOptions, Transfer,
 };
 use host::lock::{FileLock, LockError, LockKind};
 use model::exit::BottleExit;
@@ -180,7 +180,7 @@ impl FrozenBottle {
         Ok(is_ours.then_some(Self { store, bottle, record, id }))
     }
 
-    fn save_once(&self, context: RunContext<'_>) -> Result<SavedBottle, StoreError> {
+    fn save_once(&self, context: RunContext<'_>) -> Result<SavedBottle, BottleStoreError> {
         // Without a claim the lease is lost, which the next check of it says.
         let claim = context.rows.claim().ok().flatten().map(claim_of);
         let host = context.rows.host().unwrap_or_default();
@@ -282,7 +282,7 @@ fn fetch(
     let folder = home.bottles.join(&row.slug);
     refuse_other_bottle(home, row)?;
     ui.phase("fetch", "bringing the bottle from the store");
-    let request = PullRequest {
+    let request = PullOptions {
         id: &id,
         slug: &row.slug,
         claim: rows.claim()?.map(claim_of),
@@ -304,8 +304,8 @@ fn fetch(
 /// A failure in the middle of a pull.
 struct PullFailure(Failure);
 
-impl From<StoreError> for PullFailure {
-    fn from(error: StoreError) -> Self {
+impl From<BottleStoreError> for PullFailure {
+    fn from(error: BottleStoreError) -> Self {
         Self(failure_of(error))
     }
 }
@@ -424,8 +424,8 @@ fn issue_key_of(record: &Record) -> Result<orchestrator_db::IssueKey, Failure> {
     record.forge.as_ref().map(issue_key).ok_or_else(none)
 }
 
-fn claim_of(fence: Fence) -> Claim {
-    Claim { number: fence.number, id: fence.claim }
+fn claim_of(fence: Fence) -> BottleClaim {
+    BottleClaim { number: fence.number, id: fence.claim }
 }
 
 fn owners() -> Owners {
@@ -434,7 +434,7 @@ fn owners() -> Owners {
 }
 
 /// A failure of the store. One that may pass is tried again.
-pub(crate) fn failure_of(error: StoreError) -> Failure {
+pub(crate) fn failure_of(error: BottleStoreError) -> Failure {
     match error.is_transient() {
         true => Failure::transient(model::error_chain(&error)),
         false => Failure::of(BottleExit::General, error),

@@ -6,12 +6,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use host::file::{FileError, TreeEntry, TreeEntryKind, read_tree};
+use host::file::{FileError, FoundEntry, TreeEntryKind, read_tree};
 use tar::{Builder, EntryType, Header};
 
 use super::sparse::{BLOCK, DataRange, data_ranges, render_map};
 use super::{AGENT_PARTS, HOST_PARTS, pax_time};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::rules::manifest::ArchiveTotals;
 
 /// Bytes of a name that fit into the header.
@@ -25,7 +25,7 @@ pub(crate) fn write_archive<W: Write>(
     folder: &Path,
     out: W,
     note: &mut dyn FnMut(&ArchiveTotals),
-) -> Result<ArchiveTotals, StoreError> {
+) -> Result<ArchiveTotals, BottleStoreError> {
     let mut packer = Packer {
         tar: Builder::new(out),
         totals: ArchiveTotals::default(),
@@ -45,7 +45,7 @@ pub(crate) fn write_archive<W: Write>(
             };
             packer.entry(&name, entry, &mut names, &root)?;
             note(&packer.totals);
-            Ok::<_, StoreError>(())
+            Ok::<_, BottleStoreError>(())
         })?;
     }
     packer.tar.finish().map_err(lost_sink)?;
@@ -59,19 +59,19 @@ struct Packer<W: Write> {
 }
 
 /// A failure of the sink, whose own error is told by whoever gave it.
-fn lost_sink(source: io::Error) -> StoreError {
-    StoreError::Archive { why: source.to_string() }
+fn lost_sink(source: io::Error) -> BottleStoreError {
+    BottleStoreError::Archive { why: source.to_string() }
 }
 
 impl<W: Write> Packer<W> {
     fn entry(
         &mut self,
         name: &Path,
-        entry: TreeEntry<'_>,
+        entry: FoundEntry<'_>,
         names: &mut HashMap<(u64, u64), PathBuf>,
         root: &Path,
-    ) -> Result<(), StoreError> {
-        let TreeEntry { kind, mode, uid, gid, modified, links, identity, path } = entry;
+    ) -> Result<(), BottleStoreError> {
+        let FoundEntry { kind, mode, uid, gid, modified, links, identity, path } = entry;
         let mut header = Header::new_gnu();
         header.set_mode(mode & 0o777);
         header.set_uid(u64::from(uid));
@@ -122,7 +122,7 @@ impl<W: Write> Packer<W> {
         mut pax: Vec<(&'static str, String)>,
         (file, size, full): (File, u64, &Path),
         ranges: &[DataRange],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), BottleStoreError> {
         let data: u64 = ranges.iter().map(|range| range.bytes).sum();
         self.totals.file_bytes += data;
         let mut map = Vec::new();
@@ -154,7 +154,7 @@ impl<W: Write> Packer<W> {
         mut header: Header,
         name: &Path,
         pax: &[(&'static str, String)],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), BottleStoreError> {
         let bytes = name.as_os_str().as_bytes();
         match bytes.len() <= SHORT_NAME {
             true => header.as_old_mut().name[..bytes.len()].copy_from_slice(bytes),
@@ -168,7 +168,7 @@ impl<W: Write> Packer<W> {
         Ok(())
     }
 
-    fn set_link(&mut self, header: &mut Header, target: &[u8]) -> Result<(), StoreError> {
+    fn set_link(&mut self, header: &mut Header, target: &[u8]) -> Result<(), BottleStoreError> {
         match target.len() <= SHORT_NAME {
             true => header.as_old_mut().linkname[..target.len()].copy_from_slice(target),
             false => self.long(EntryType::GNULongLink, target)?,
@@ -177,7 +177,7 @@ impl<W: Write> Packer<W> {
     }
 
     /// A name that does not fit into a header. Not in an extended header, whose records end with line breaks.
-    fn long(&mut self, kind: EntryType, bytes: &[u8]) -> Result<(), StoreError> {
+    fn long(&mut self, kind: EntryType, bytes: &[u8]) -> Result<(), BottleStoreError> {
         let mut header = Header::new_gnu();
         header.as_old_mut().name[..13].copy_from_slice(b"././@LongLink");
         header.set_entry_type(kind);
@@ -198,12 +198,12 @@ fn copy(
     mut left: u64,
     buffer: &mut [u8],
     full: &Path,
-) -> Result<(), StoreError> {
+) -> Result<(), BottleStoreError> {
     while left > 0 {
         let wanted = usize::try_from(left).unwrap_or(buffer.len()).min(buffer.len());
         let read = file.read(&mut buffer[..wanted]).map_err(FileError::io("read", full))?;
         if read == 0 {
-            return Err(StoreError::Changed { path: full.to_path_buf() });
+            return Err(BottleStoreError::Changed { path: full.to_path_buf() });
         }
         out.write_all(&buffer[..read]).map_err(lost_sink)?;
         left -= read as u64;

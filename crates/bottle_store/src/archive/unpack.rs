@@ -13,13 +13,13 @@ use tar::{Archive, Entry, EntryType};
 
 use super::sparse::{DataRange, read_map};
 use super::{Owners, parse_pax_time};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::rules::entry_path::{EntryPart, parse_entry_path};
 use crate::rules::manifest::ArchiveTotals;
 
 const BUFFER: usize = 256 << 10;
 
-/// What an archive is unpacked by.
+/// Users and bounds by which an archive is unpacked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unpacking {
     /// Users of the host that packed it.
@@ -37,7 +37,7 @@ pub(crate) fn unpack_archive(
     folder: &Path,
     unpacking: Unpacking,
     note: &mut dyn FnMut(u64),
-) -> Result<(), StoreError> {
+) -> Result<(), BottleStoreError> {
     let tree = TreeBuilder::new(folder)?;
     let used = ArchiveTotals::default();
     let mut unpacker =
@@ -51,14 +51,14 @@ pub(crate) fn unpack_archive(
 }
 
 /// The stream ends or fails in the middle, or is no archive.
-fn broken(source: io::Error) -> StoreError {
+fn broken(source: io::Error) -> BottleStoreError {
     // A damaged chunk comes through the reader, with its own error.
     match source.kind() {
-        io::ErrorKind::Other => match source.downcast::<StoreError>() {
+        io::ErrorKind::Other => match source.downcast::<BottleStoreError>() {
             Ok(error) => error,
-            Err(source) => StoreError::Archive { why: source.to_string() },
+            Err(source) => BottleStoreError::Archive { why: source.to_string() },
         },
-        _ => StoreError::Archive { why: source.to_string() },
+        _ => BottleStoreError::Archive { why: source.to_string() },
     }
 }
 
@@ -79,9 +79,9 @@ struct ExtendedHeader {
 }
 
 impl Unpacker {
-    fn entry(&mut self, mut entry: Entry<'_, &mut dyn Read>) -> Result<(), StoreError> {
+    fn entry(&mut self, mut entry: Entry<'_, &mut dyn Read>) -> Result<(), BottleStoreError> {
         let name = entry.path_bytes().into_owned();
-        let hostile = |why: &'static str| StoreError::Hostile {
+        let hostile = |why: &'static str| BottleStoreError::Hostile {
             path: String::from_utf8_lossy(&name).into_owned(),
             why,
         };
@@ -127,10 +127,10 @@ impl Unpacker {
         Ok(self.tree.set_attributes(&path, &attributes)?)
     }
 
-    fn count_entry(&mut self) -> Result<(), StoreError> {
+    fn count_entry(&mut self) -> Result<(), BottleStoreError> {
         self.used.entries += 1;
         match self.used.entries > self.unpacking.totals.entries {
-            true => Err(StoreError::Archive { why: "it has more entries".to_owned() }),
+            true => Err(BottleStoreError::Archive { why: "it has more entries".to_owned() }),
             false => Ok(()),
         }
     }
@@ -166,8 +166,8 @@ impl Unpacker {
         entry: &mut Entry<'_, &mut dyn Read>,
         file: &mut File,
         real_size: Option<u64>,
-    ) -> Result<(), StoreError> {
-        let failed = |error: io::Error| StoreError::Archive { why: error.to_string() };
+    ) -> Result<(), BottleStoreError> {
+        let failed = |error: io::Error| BottleStoreError::Archive { why: error.to_string() };
         let (ranges, size) = match real_size {
             Some(size) => (read_map(entry, size).map_err(broken)?, size),
             None => {
@@ -178,7 +178,7 @@ impl Unpacker {
         let data: u64 = ranges.iter().map(|range| range.bytes).sum();
         self.used.file_bytes = self.used.file_bytes.saturating_add(data);
         if self.used.file_bytes > self.unpacking.totals.file_bytes {
-            return Err(StoreError::Archive { why: "it has more bytes".to_owned() });
+            return Err(BottleStoreError::Archive { why: "it has more bytes".to_owned() });
         }
         for range in &ranges {
             file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
@@ -197,21 +197,21 @@ impl Unpacker {
     }
 
     /// Gives the folders their properties, inner ones first, and brings everything to disk.
-    fn finish(mut self) -> Result<(), StoreError> {
+    fn finish(mut self) -> Result<(), BottleStoreError> {
         for (path, attributes) in std::mem::take(&mut self.later).iter().rev() {
             self.tree.set_attributes(path, attributes)?;
         }
         let (used, totals) = (self.used, self.unpacking.totals);
         if (used.entries, used.file_bytes) != (totals.entries, totals.file_bytes) {
-            return Err(StoreError::Archive { why: "it ends before its end".to_owned() });
+            return Err(BottleStoreError::Archive { why: "it ends before its end".to_owned() });
         }
         Ok(self.tree.sync()?)
     }
 }
 
 /// The disk of this host refuses the content.
-fn unwritten(source: io::Error) -> StoreError {
-    StoreError::File(FileError::io("write to", Path::new("the bottle's new folder"))(source))
+fn unwritten(source: io::Error) -> BottleStoreError {
+    BottleStoreError::File(FileError::io("write to", Path::new("the bottle's new folder"))(source))
 }
 
 fn read_extended(entry: &mut Entry<'_, &mut dyn Read>) -> Result<ExtendedHeader, &'static str> {

@@ -9,7 +9,7 @@ use host::lock::{FileLock, LockError, LockKind};
 use jiff::Timestamp;
 
 use super::{ConditionalPut, ListedObject, ObjectBackend, ObjectVersion};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 
 /// Time to wait for another process that replaces an object.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
@@ -29,20 +29,20 @@ impl Folder {
         self.root.join(object)
     }
 
-    fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> StoreError + '_ {
+    fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> BottleStoreError + '_ {
         move |source| {
             let store = self.name.clone();
             match source.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    StoreError::Refused { action, store, source: Box::new(source) }
+                    BottleStoreError::Refused { action, store, source: Box::new(source) }
                 }
-                _ => StoreError::Unreachable { action, store, source: Box::new(source) },
+                _ => BottleStoreError::Unreachable { action, store, source: Box::new(source) },
             }
         }
     }
 
     /// A file whole on disk beside the place of an object.
-    fn draft(&self, object: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+    fn draft(&self, object: &str, bytes: &[u8]) -> Result<PathBuf, BottleStoreError> {
         let path = self.path(object);
         let folder = path.parent().unwrap_or(&self.root);
         let suffix = model::digest::hex(&host::random::bytes::<8>()?);
@@ -55,14 +55,14 @@ impl Folder {
         Ok(draft)
     }
 
-    fn sync_folder(&self, object: &str) -> Result<(), StoreError> {
+    fn sync_folder(&self, object: &str) -> Result<(), BottleStoreError> {
         let path = self.path(object);
         let folder = path.parent().unwrap_or(&self.root);
         File::open(folder).and_then(|it| it.sync_all()).map_err(self.failed("write"))
     }
 
     /// Keeps other writers out that replace objects by their version.
-    fn lock(&self) -> Result<FileLock, StoreError> {
+    fn lock(&self) -> Result<FileLock, BottleStoreError> {
         let path = self.root.join(".lock");
         let deadline = host::clock::boottime() + LOCK_LIMIT;
         loop {
@@ -71,7 +71,7 @@ impl Folder {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 taken => {
-                    return taken.map_err(|error| StoreError::Unreachable {
+                    return taken.map_err(|error| BottleStoreError::Unreachable {
                         action: "lock",
                         store: self.name.clone(),
                         source: Box::new(error),
@@ -121,7 +121,7 @@ impl ObjectBackend for Folder {
         &self.name
     }
 
-    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, StoreError> {
+    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, BottleStoreError> {
         match fs::read(self.path(object)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A folder that is not mounted must not look like a store without objects.
@@ -135,14 +135,18 @@ impl ObjectBackend for Folder {
         }
     }
 
-    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), BottleStoreError> {
         self.root.metadata().map_err(self.failed("write"))?;
         let draft = self.draft(object, &bytes)?;
         fs::rename(&draft, self.path(object)).map_err(self.failed("write"))?;
         self.sync_folder(object)
     }
 
-    fn put_if_absent(&self, object: &str, bytes: Vec<u8>) -> Result<ConditionalPut, StoreError> {
+    fn put_if_absent(
+        &self,
+        object: &str,
+        bytes: Vec<u8>,
+    ) -> Result<ConditionalPut, BottleStoreError> {
         self.root.metadata().map_err(self.failed("write"))?;
         let path = self.path(object);
         if path.try_exists().map_err(self.failed("write"))? {
@@ -168,7 +172,7 @@ impl ObjectBackend for Folder {
         object: &str,
         bytes: Vec<u8>,
         version: &ObjectVersion,
-    ) -> Result<ConditionalPut, StoreError> {
+    ) -> Result<ConditionalPut, BottleStoreError> {
         let lock = self.lock()?;
         let found = self.get(object)?.map(|(_, version)| version);
         if found.as_ref() != Some(version) {
@@ -179,14 +183,14 @@ impl ObjectBackend for Folder {
         Ok(ConditionalPut::Written)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, StoreError> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BottleStoreError> {
         self.root.metadata().map_err(self.failed("list"))?;
         let mut found = Vec::new();
         self.collect(&self.path(folder), &mut found).map_err(self.failed("list"))?;
         Ok(found)
     }
 
-    fn modified(&self, object: &str) -> Result<Option<Timestamp>, StoreError> {
+    fn modified(&self, object: &str) -> Result<Option<Timestamp>, BottleStoreError> {
         match fs::metadata(self.path(object)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.root.metadata().map(|_| None).map_err(self.failed("read"))
@@ -198,7 +202,7 @@ impl ObjectBackend for Folder {
         }
     }
 
-    fn delete(&self, object: &str) -> Result<(), StoreError> {
+    fn delete(&self, object: &str) -> Result<(), BottleStoreError> {
         match fs::remove_file(self.path(object)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed.map_err(self.failed("remove")),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use model::secret::Secret;
 
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 
 /// Where a store is, and by which right it is used.
 #[derive(Debug, Clone)]
@@ -55,34 +55,40 @@ pub(crate) trait ObjectBackend: Debug + Send + Sync {
     /// Name of the store, for people.
     fn name(&self) -> &str;
 
-    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, StoreError>;
+    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, BottleStoreError>;
 
-    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), StoreError>;
+    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), BottleStoreError>;
 
-    fn put_if_absent(&self, object: &str, bytes: Vec<u8>) -> Result<ConditionalPut, StoreError>;
+    fn put_if_absent(
+        &self,
+        object: &str,
+        bytes: Vec<u8>,
+    ) -> Result<ConditionalPut, BottleStoreError>;
 
     fn put_if_unchanged(
         &self,
         object: &str,
         bytes: Vec<u8>,
         version: &ObjectVersion,
-    ) -> Result<ConditionalPut, StoreError>;
+    ) -> Result<ConditionalPut, BottleStoreError>;
 
     /// The objects whose names begin with a folder, which ends with a slash.
-    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, StoreError>;
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BottleStoreError>;
 
     /// Time at which the object was written, by the clock of the store.
-    fn modified(&self, object: &str) -> Result<Option<Timestamp>, StoreError>;
+    fn modified(&self, object: &str) -> Result<Option<Timestamp>, BottleStoreError>;
 
     /// Removes an object; one that is gone is success.
-    fn delete(&self, object: &str) -> Result<(), StoreError>;
+    fn delete(&self, object: &str) -> Result<(), BottleStoreError>;
 }
 
 const RULE: &str = "write it as s3://bucket, gs://bucket, az://container or file:///folder, with a folder after it if you like";
 
 /// Opens the way to a store. Nothing is asked of it yet.
-pub(crate) fn open_backend(options: &StoreOptions) -> Result<Arc<dyn ObjectBackend>, StoreError> {
-    let wrong = || StoreError::Address { address: options.address.clone(), rule: RULE };
+pub(crate) fn open_backend(
+    options: &StoreOptions,
+) -> Result<Arc<dyn ObjectBackend>, BottleStoreError> {
+    let wrong = || BottleStoreError::Address { address: options.address.clone(), rule: RULE };
     let (kind, rest) = options.address.split_once("://").ok_or_else(wrong)?;
     // A password in an address would be in messages.
     if rest.contains(['@', '?', '#']) {
@@ -101,9 +107,9 @@ pub(crate) fn open_backend(options: &StoreOptions) -> Result<Arc<dyn ObjectBacke
         return Err(wrong());
     }
     Ok(match kind {
-        "s3" => Arc::new(remote::Remote::s3(options, place)?),
-        "gs" => Arc::new(remote::Remote::google(options, place)?),
-        "az" => Arc::new(remote::Remote::azure(options, place)?),
+        "s3" => Arc::new(remote::Bucket::s3(options, place)?),
+        "gs" => Arc::new(remote::Bucket::google(options, place)?),
+        "az" => Arc::new(remote::Bucket::azure(options, place)?),
         _ => return Err(wrong()),
     })
 }

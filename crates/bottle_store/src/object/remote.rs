@@ -19,7 +19,7 @@ use object_store::{
 use tokio::runtime::Runtime;
 
 use super::{ConditionalPut, ListedObject, ObjectBackend, ObjectVersion, StoreOptions};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Time in which something has to come from the store.
@@ -34,20 +34,20 @@ pub(super) struct BucketPlace<'a> {
     pub(super) folder: &'a str,
 }
 
-pub(super) struct Remote {
+pub(super) struct Bucket {
     store: Arc<dyn ObjectStore>,
     folder: String,
     name: String,
     runtime: Option<Runtime>,
 }
 
-impl fmt::Debug for Remote {
+impl fmt::Debug for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Bucket").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Drop for Remote {
+impl Drop for Bucket {
     fn drop(&mut self) {
         // The last owner may be on a thread that must not wait.
         if let Some(runtime) = self.runtime.take() {
@@ -67,8 +67,8 @@ impl HttpConnector for Connector {
 }
 
 impl Connector {
-    fn new(options: &StoreOptions, store: &str) -> Result<Self, StoreError> {
-        let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Refused {
+    fn new(options: &StoreOptions, store: &str) -> Result<Self, BottleStoreError> {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| BottleStoreError::Refused {
             action: "set up TLS",
             store: store.to_owned(),
             source,
@@ -89,8 +89,11 @@ fn retry() -> RetryConfig {
     RetryConfig { max_retries: 3, retry_timeout: RETRY_LIMIT, ..RetryConfig::default() }
 }
 
-impl Remote {
-    pub(super) fn s3(options: &StoreOptions, place: BucketPlace<'_>) -> Result<Self, StoreError> {
+impl Bucket {
+    pub(super) fn s3(
+        options: &StoreOptions,
+        place: BucketPlace<'_>,
+    ) -> Result<Self, BottleStoreError> {
         let name = format!("the bucket {}", options.address);
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(place.bucket)
@@ -116,7 +119,7 @@ impl Remote {
     pub(super) fn google(
         options: &StoreOptions,
         place: BucketPlace<'_>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, BottleStoreError> {
         let name = format!("the bucket {}", options.address);
         let mut builder = GoogleCloudStorageBuilder::new()
             .with_bucket_name(place.bucket)
@@ -135,7 +138,7 @@ impl Remote {
     pub(super) fn azure(
         options: &StoreOptions,
         place: BucketPlace<'_>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, BottleStoreError> {
         let name = format!("the container {}", options.address);
         let mut builder = MicrosoftAzureBuilder::new()
             .with_container_name(place.bucket)
@@ -160,8 +163,8 @@ impl Remote {
         built: object_store::Result<Arc<dyn ObjectStore>>,
         name: String,
         place: BucketPlace<'_>,
-    ) -> Result<Self, StoreError> {
-        let refused = |source: Error| StoreError::Refused {
+    ) -> Result<Self, BottleStoreError> {
+        let refused = |source: Error| BottleStoreError::Refused {
             action: "be set up",
             store: name.clone(),
             source: Box::new(source),
@@ -172,7 +175,7 @@ impl Remote {
             .thread_name("bottle-store")
             .enable_all()
             .build()
-            .map_err(StoreError::Thread)?;
+            .map_err(BottleStoreError::Thread)?;
         Ok(Self { store, folder: place.folder.to_owned(), name, runtime: Some(runtime) })
     }
 
@@ -188,11 +191,9 @@ impl Remote {
         &self,
         action: &'static str,
         request: impl Future<Output = object_store::Result<T>> + Send + 'static,
-    ) -> Result<Result<T, Error>, StoreError> {
-        let ended = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Unreachable {
-            action,
-            store: self.name.clone(),
-            source,
+    ) -> Result<Result<T, Error>, BottleStoreError> {
+        let ended = |source: Box<dyn std::error::Error + Send + Sync>| {
+            BottleStoreError::Unreachable { action, store: self.name.clone(), source }
         };
         let runtime =
             self.runtime.as_ref().ok_or_else(|| ended("its threads have ended".into()))?;
@@ -201,7 +202,7 @@ impl Remote {
         answer.recv().map_err(|error| ended(Box::new(error)))
     }
 
-    fn failed(&self, action: &'static str) -> impl Fn(Error) -> StoreError + '_ {
+    fn failed(&self, action: &'static str) -> impl Fn(Error) -> BottleStoreError + '_ {
         move |error| {
             let store = self.name.clone();
             let source = Box::new(error);
@@ -210,8 +211,8 @@ impl Remote {
                 | Error::Unauthenticated { .. }
                 | Error::NotSupported { .. }
                 | Error::NotImplemented { .. }
-                | Error::InvalidPath { .. } => StoreError::Refused { action, store, source },
-                _ => StoreError::Unreachable { action, store, source },
+                | Error::InvalidPath { .. } => BottleStoreError::Refused { action, store, source },
+                _ => BottleStoreError::Unreachable { action, store, source },
             }
         }
     }
@@ -221,7 +222,7 @@ impl Remote {
         object: &str,
         bytes: Vec<u8>,
         mode: PutMode,
-    ) -> Result<ConditionalPut, StoreError> {
+    ) -> Result<ConditionalPut, BottleStoreError> {
         let (store, path) = (Arc::clone(&self.store), self.path(object));
         let options = PutOptions { mode, ..PutOptions::default() };
         let payload = PutPayload::from_bytes(Bytes::from(bytes));
@@ -237,12 +238,12 @@ impl Remote {
     }
 }
 
-impl ObjectBackend for Remote {
+impl ObjectBackend for Bucket {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, StoreError> {
+    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, BottleStoreError> {
         let (store, path) = (Arc::clone(&self.store), self.path(object));
         let got = self.wait("read", async move {
             let found = store.get(&path).await?;
@@ -257,11 +258,15 @@ impl ObjectBackend for Remote {
         }
     }
 
-    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), BottleStoreError> {
         self.put_with(object, bytes, PutMode::Overwrite).map(drop)
     }
 
-    fn put_if_absent(&self, object: &str, bytes: Vec<u8>) -> Result<ConditionalPut, StoreError> {
+    fn put_if_absent(
+        &self,
+        object: &str,
+        bytes: Vec<u8>,
+    ) -> Result<ConditionalPut, BottleStoreError> {
         self.put_with(object, bytes, PutMode::Create)
     }
 
@@ -270,12 +275,12 @@ impl ObjectBackend for Remote {
         object: &str,
         bytes: Vec<u8>,
         version: &ObjectVersion,
-    ) -> Result<ConditionalPut, StoreError> {
+    ) -> Result<ConditionalPut, BottleStoreError> {
         let version = UpdateVersion { e_tag: version.tag.clone(), version: version.number.clone() };
         self.put_with(object, bytes, PutMode::Update(version))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, StoreError> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BottleStoreError> {
         let (store, path) = (Arc::clone(&self.store), self.path(folder));
         let listed = self.wait("list", async move {
             use futures_util::TryStreamExt as _;
@@ -297,7 +302,7 @@ impl ObjectBackend for Remote {
         Ok(listed.into_iter().map(named).collect())
     }
 
-    fn modified(&self, object: &str) -> Result<Option<Timestamp>, StoreError> {
+    fn modified(&self, object: &str) -> Result<Option<Timestamp>, BottleStoreError> {
         let (store, path) = (Arc::clone(&self.store), self.path(object));
         match self.wait("read", async move { store.head(&path).await })? {
             Ok(meta) => Ok(Some(time_of(meta.last_modified.timestamp()))),
@@ -306,7 +311,7 @@ impl ObjectBackend for Remote {
         }
     }
 
-    fn delete(&self, object: &str) -> Result<(), StoreError> {
+    fn delete(&self, object: &str) -> Result<(), BottleStoreError> {
         let (store, path) = (Arc::clone(&self.store), self.path(object));
         match self.wait("remove", async move { store.delete(&path).await })? {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What tells a bottle from all others of a fleet, also from an earlier one of the same issue and name.
+/// Identity of a bottle among all of a fleet; an earlier one of the same issue and name is another one.
 #[derive(Debug, Clone, Copy)]
 pub struct BottleKey<'a> {
     pub owner: &'a str,
@@ -44,14 +44,14 @@ impl BottleId {
 
 /// The claim under which a bottle is saved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct BottleClaim {
     /// Grows with every claim of an issue.
     pub number: u64,
     /// Random: a database that was restored gives numbers out twice.
     pub id: u64,
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for BottleClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{:08x}", self.number, self.id)
     }
@@ -65,7 +65,7 @@ pub struct HeadState {
     pub manifest: String,
     /// Its number among those of the bottle.
     pub generation: u64,
-    pub claim: Claim,
+    pub claim: BottleClaim,
     /// True once the bottle was destroyed: nothing is saved under it again.
     pub is_destroyed: bool,
 }
@@ -76,7 +76,7 @@ pub(crate) const HEAD_VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HeadMover<'a> {
     /// `None` for a person who works by hand, under whichever claim the head has.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<BottleClaim>,
     /// The manifests that the folder may be of.
     pub(crate) bases: &'a [&'a str],
 }
@@ -85,12 +85,12 @@ pub(crate) struct HeadMover<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadMove {
     /// The claim that the head has after it.
-    Allowed(Claim),
+    Allowed(BottleClaim),
     Destroyed,
     /// A newer claim has it.
     Overtaken {
-        held: Claim,
-        came: Claim,
+        held: BottleClaim,
+        came: BottleClaim,
     },
     /// The folder is not of this head.
     Diverged,
@@ -118,7 +118,7 @@ mod tests {
     const OWN: &str = "00000002-aa";
 
     fn head(number: u64, id: u64) -> HeadState {
-        let claim = Claim { number, id };
+        let claim = BottleClaim { number, id };
         HeadState {
             version: 1,
             manifest: OWN.to_owned(),
@@ -129,26 +129,31 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(head: Option<&HeadState>, claim: Option<Claim>, bases: &[&str], expected: HeadMove) {
+    fn check(
+        head: Option<&HeadState>,
+        claim: Option<BottleClaim>,
+        bases: &[&str],
+        expected: HeadMove,
+    ) {
         let mover = HeadMover { claim, bases };
         assert_eq!(judge_move(head, mover), expected, "{head:?} {mover:?}");
     }
 
     #[test]
     fn an_older_claim_never_moves_a_head() {
-        let held = Claim { number: 5, id: 7 };
+        let held = BottleClaim { number: 5, id: 7 };
         let head = head(5, 7);
         for (number, id) in [(6, 1), (5, 7)] {
-            let came = Claim { number, id };
+            let came = BottleClaim { number, id };
             check(Some(&head), Some(came), &[OWN], HeadMove::Allowed(came));
             check(Some(&head), Some(came), &["00000001-bb"], HeadMove::Diverged);
             check(Some(&head), Some(came), &[], HeadMove::Diverged);
         }
         for (number, id) in [(4, 9), (5, 8), (0, 0)] {
-            let came = Claim { number, id };
+            let came = BottleClaim { number, id };
             check(Some(&head), Some(came), &[OWN], HeadMove::Overtaken { held, came });
         }
-        let came = Claim { number: 1, id: 1 };
+        let came = BottleClaim { number: 1, id: 1 };
         check(None, Some(came), &[], HeadMove::Allowed(came));
     }
 
@@ -159,15 +164,15 @@ mod tests {
         check(Some(&head), None, &["00000001-bb", OWN], HeadMove::Allowed(head.claim));
         check(Some(&head), None, &["00000001-bb"], HeadMove::Diverged);
         check(Some(&head), None, &[], HeadMove::Diverged);
-        check(None, None, &[], HeadMove::Allowed(Claim::default()));
+        check(None, None, &[], HeadMove::Allowed(BottleClaim::default()));
         // A store that was emptied is filled again.
-        check(None, None, &[OWN], HeadMove::Allowed(Claim::default()));
+        check(None, None, &[OWN], HeadMove::Allowed(BottleClaim::default()));
     }
 
     #[test]
     fn a_bottle_that_was_destroyed_is_not_saved_again() {
         let head = HeadState { is_destroyed: true, ..head(5, 7) };
-        check(Some(&head), Some(Claim { number: 9, id: 9 }), &[OWN], HeadMove::Destroyed);
+        check(Some(&head), Some(BottleClaim { number: 9, id: 9 }), &[OWN], HeadMove::Destroyed);
     }
 
     #[test]

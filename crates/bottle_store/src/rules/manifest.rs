@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::garbage::ChunkRef;
-use super::head::Claim;
+use super::head::BottleClaim;
 use crate::archive::Owners;
 
 pub(crate) const MANIFEST_VERSION: u32 = 1;
@@ -15,7 +15,7 @@ pub(crate) struct Manifest {
     pub(crate) slug: String,
     /// Number of the freeze among those of the bottle.
     pub(crate) generation: u64,
-    pub(crate) claim: Claim,
+    pub(crate) claim: BottleClaim,
     /// The bottle's own record, so that another host knows the bottle before it pulls it.
     pub(crate) record: serde_json::Value,
     /// The manifest that counted before.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 
 use super::{Scene, claim, fleet_key, noise, picture, write};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::object::{ConditionalPut, ListedObject, ObjectBackend, ObjectVersion};
 use crate::store::BottleStore;
 
@@ -30,7 +30,10 @@ impl Faulty {
         BottleStore::with_backend(Arc::new(faulty), fleet_key("a"))
     }
 
-    fn write<T>(&self, write: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn write<T>(
+        &self,
+        write: impl Fn() -> Result<T, BottleStoreError>,
+    ) -> Result<T, BottleStoreError> {
         if self.writes.fetch_add(1, Ordering::SeqCst) < self.fails_after {
             return write();
         }
@@ -38,7 +41,11 @@ impl Faulty {
             write()?;
         }
         let source = "503 Slow Down".into();
-        Err(StoreError::Unreachable { action: "write", store: "the store".to_owned(), source })
+        Err(BottleStoreError::Unreachable {
+            action: "write",
+            store: "the store".to_owned(),
+            source,
+        })
     }
 }
 
@@ -46,13 +53,17 @@ impl ObjectBackend for Faulty {
     fn name(&self) -> &str {
         self.inner.name()
     }
-    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, StoreError> {
+    fn get(&self, object: &str) -> Result<Option<(Vec<u8>, ObjectVersion)>, BottleStoreError> {
         self.inner.get(object)
     }
-    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+    fn put(&self, object: &str, bytes: Vec<u8>) -> Result<(), BottleStoreError> {
         self.write(|| self.inner.put(object, bytes.clone()))
     }
-    fn put_if_absent(&self, object: &str, bytes: Vec<u8>) -> Result<ConditionalPut, StoreError> {
+    fn put_if_absent(
+        &self,
+        object: &str,
+        bytes: Vec<u8>,
+    ) -> Result<ConditionalPut, BottleStoreError> {
         self.write(|| self.inner.put_if_absent(object, bytes.clone()))
     }
     fn put_if_unchanged(
@@ -60,16 +71,16 @@ impl ObjectBackend for Faulty {
         object: &str,
         bytes: Vec<u8>,
         version: &ObjectVersion,
-    ) -> Result<ConditionalPut, StoreError> {
+    ) -> Result<ConditionalPut, BottleStoreError> {
         self.write(|| self.inner.put_if_unchanged(object, bytes.clone(), version))
     }
-    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, StoreError> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BottleStoreError> {
         self.inner.list(folder)
     }
-    fn modified(&self, object: &str) -> Result<Option<Timestamp>, StoreError> {
+    fn modified(&self, object: &str) -> Result<Option<Timestamp>, BottleStoreError> {
         self.inner.modified(object)
     }
-    fn delete(&self, object: &str) -> Result<(), StoreError> {
+    fn delete(&self, object: &str) -> Result<(), BottleStoreError> {
         self.inner.delete(object)
     }
 }

@@ -104,7 +104,7 @@ fn no_chunk_of_a_head_is_ever_missing() {
             match scene.save_to(&store, &folder, claim(1)) {
                 Ok(_) => {}
                 // An epoch of a second is short on a busy machine.
-                Err(crate::StoreError::TooSlow { .. }) => continue,
+                Err(crate::BottleStoreError::TooSlow { .. }) => continue,
                 Err(error) => panic!("{error}"),
             }
             let host = format!("host-{round}");

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tar::{Builder, EntryType, Header};
 
 use crate::archive::{Owners, Unpacking, unpack_archive};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::rules::manifest::ArchiveTotals;
 
 /// An entry of an archive that is written by hand.
@@ -47,7 +47,7 @@ fn archive(entries: &[Raw]) -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
-fn unpack(stream: &[u8], folder: &Path, totals: ArchiveTotals) -> Result<(), StoreError> {
+fn unpack(stream: &[u8], folder: &Path, totals: ArchiveTotals) -> Result<(), BottleStoreError> {
     let own = (host::env::uid(), host::env::gid());
     let owners = Owners { host: own, agent: own };
     let unpacking = Unpacking { from: owners, to: owners, gives_files: false, totals };

@@ -16,10 +16,10 @@ use model::secret::Secret;
 use tempfile::TempDir;
 
 use crate::archive::Owners;
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::object::StoreOptions;
-use crate::pull::{PullRequest, PulledBottle};
-use crate::rules::head::{BottleId, BottleKey, Claim};
+use crate::pull::{PullOptions, PulledBottle};
+use crate::rules::head::{BottleClaim, BottleId, BottleKey};
 use crate::save::{SaveRequest, SavedBottle};
 use crate::seal::FleetKey;
 use crate::store::BottleStore;
@@ -35,8 +35,8 @@ pub(super) fn fleet_key(digit: &str) -> FleetKey {
     FleetKey::parse(&Secret::new(digit.repeat(64))).expect("a key")
 }
 
-pub(super) fn claim(number: u64) -> Option<Claim> {
-    Some(Claim { number, id: number * 1000 })
+pub(super) fn claim(number: u64) -> Option<BottleClaim> {
+    Some(BottleClaim { number, id: number * 1000 })
 }
 
 fn owners() -> Owners {
@@ -60,7 +60,7 @@ impl Scene {
     }
 
     /// The store of this folder, with another key if the digit is another one.
-    pub(super) fn open(dir: &Path, digit: &str) -> Result<BottleStore, StoreError> {
+    pub(super) fn open(dir: &Path, digit: &str) -> Result<BottleStore, BottleStoreError> {
         let root = dir.join("store");
         fs::create_dir_all(&root).expect("a folder");
         BottleStore::open(&StoreOptions {
@@ -94,8 +94,8 @@ impl Scene {
     pub(super) fn save(
         &self,
         folder: &Path,
-        claim: Option<Claim>,
-    ) -> Result<SavedBottle, StoreError> {
+        claim: Option<BottleClaim>,
+    ) -> Result<SavedBottle, BottleStoreError> {
         self.save_to(&self.store, folder, claim)
     }
 
@@ -103,8 +103,8 @@ impl Scene {
         &self,
         store: &BottleStore,
         folder: &Path,
-        claim: Option<Claim>,
-    ) -> Result<SavedBottle, StoreError> {
+        claim: Option<BottleClaim>,
+    ) -> Result<SavedBottle, BottleStoreError> {
         let request = SaveRequest {
             id: &self.id,
             slug: "coder-issue-7",
@@ -121,18 +121,18 @@ impl Scene {
     pub(super) fn pull(
         &self,
         host: &str,
-        claim: Option<Claim>,
-    ) -> Result<(PathBuf, PulledBottle), StoreError> {
+        claim: Option<BottleClaim>,
+    ) -> Result<(PathBuf, PulledBottle), BottleStoreError> {
         let folder = self.dir.path().join(host).join("coder-issue-7");
         fs::create_dir_all(folder.parent().expect("a parent")).expect("a folder");
-        let request = PullRequest {
+        let request = PullOptions {
             id: &self.id,
             slug: "coder-issue-7",
             claim,
             folder: &folder,
             owners: owners(),
         };
-        let pulled = self.store.pull(request, &|_| {}, |_| Ok::<_, StoreError>(()))?;
+        let pulled = self.store.pull(request, &|_| {}, |_| Ok::<_, BottleStoreError>(()))?;
         Ok((folder, pulled))
     }
 

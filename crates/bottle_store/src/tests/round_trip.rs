@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 
 use super::{Scene, claim, noise, picture, write};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 
 #[test]
 fn a_bottle_comes_back_with_everything_that_makes_a_tree() {
@@ -126,7 +126,7 @@ fn a_pulled_folder_appears_whole_or_not_at_all() {
     scene.save(&folder, claim(1)).unwrap();
     let target = scene.dir.path().join("two/coder-issue-7");
     fs::create_dir_all(target.parent().unwrap()).unwrap();
-    let request = crate::PullRequest {
+    let request = crate::PullOptions {
         id: &scene.id,
         slug: "coder-issue-7",
         claim: claim(2),
@@ -135,13 +135,13 @@ fn a_pulled_folder_appears_whole_or_not_at_all() {
     };
     let failed = scene.store.pull(request, &|_| {}, |draft| {
         assert!(draft.join("workspace/blob").exists() && !target.exists());
-        Err(StoreError::Key)
+        Err(BottleStoreError::Key)
     });
     failed.unwrap_err();
     assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 0, "nothing is left");
     // A folder that is there already is not replaced.
     fs::create_dir_all(target.join("workspace")).unwrap();
-    scene.store.pull(request, &|_| {}, |_| Ok::<_, StoreError>(())).unwrap_err();
+    scene.store.pull(request, &|_| {}, |_| Ok::<_, BottleStoreError>(())).unwrap_err();
     assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
 }
 

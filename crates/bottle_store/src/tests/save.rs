@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Scene, claim, noise, picture, write};
-use crate::error::StoreError;
+use crate::error::BottleStoreError;
 use crate::known::FolderMark;
 
 #[test]
@@ -52,7 +52,7 @@ fn an_older_claim_does_not_move_the_head() {
     // Another host takes over, and has done nothing yet.
     let (pulled, _) = scene.pull("two", claim(6)).unwrap();
     let error = scene.save(&folder, claim(5)).unwrap_err();
-    assert!(matches!(error, StoreError::Overtaken { .. }), "{error}");
+    assert!(matches!(error, BottleStoreError::Overtaken { .. }), "{error}");
     assert!(!error.is_transient());
     write(&pulled, "workspace/mine", b"mine");
     scene.save(&pulled, claim(6)).unwrap();
@@ -70,9 +70,9 @@ fn a_folder_that_is_older_than_the_head_is_not_saved_over_it() {
     scene.save(&pulled, claim(2)).unwrap();
     // The first host claims the issue once more, and nobody told it that its folder is old.
     let error = scene.save(&folder, claim(3)).unwrap_err();
-    assert!(matches!(error, StoreError::Diverged { .. }), "{error}");
+    assert!(matches!(error, BottleStoreError::Diverged { .. }), "{error}");
     let by_hand = scene.save(&folder, None).unwrap_err();
-    assert!(matches!(by_hand, StoreError::Diverged { .. }), "{by_hand}");
+    assert!(matches!(by_hand, BottleStoreError::Diverged { .. }), "{by_hand}");
     assert_eq!(scene.save(&pulled, None).unwrap().generation, 2, "a person keeps the claim");
 }
 
@@ -86,7 +86,7 @@ fn of_two_hosts_that_freeze_at_once_one_moves_the_head() {
         write(&folder, "workspace/new", b"one");
         write(&pulled, "workspace/new", b"two");
         // A fail-over gave the same number out twice, and both were told that they have it.
-        let other = Some(crate::Claim { number: 1, id: 9 });
+        let other = Some(crate::BottleClaim { number: 1, id: 9 });
         let (one, two) = std::thread::scope(|scope| {
             let one = scope.spawn(|| scene.save(&folder, claim(1)));
             let two =
@@ -121,12 +121,12 @@ fn a_bottle_that_was_destroyed_stays_so_and_its_name_can_be_used_again() {
     let folder = scene.bottle("one");
     scene.save(&folder, claim(3)).unwrap();
     let older = scene.store.destroy(&scene.id, claim(2)).unwrap_err();
-    assert!(matches!(older, StoreError::Overtaken { .. }), "{older}");
+    assert!(matches!(older, BottleStoreError::Overtaken { .. }), "{older}");
     scene.store.destroy(&scene.id, claim(3)).unwrap();
     scene.store.destroy(&scene.id, None).unwrap();
     assert!(scene.store.head(&scene.id).unwrap().unwrap().is_destroyed);
     let error = scene.save(&folder, claim(4)).unwrap_err();
-    assert!(matches!(error, StoreError::Destroyed { .. }), "{error}");
+    assert!(matches!(error, BottleStoreError::Destroyed { .. }), "{error}");
     scene.pull("two", claim(4)).unwrap_err();
     let key = crate::BottleKey {
         owner: "acme",
@@ -149,7 +149,7 @@ fn another_key_is_found_before_anything_is_done() {
         other.head(&scene.id).unwrap_err(),
         other.check().unwrap_err(),
     ] {
-        assert!(matches!(error, StoreError::OtherKey { .. }), "{error}");
+        assert!(matches!(error, BottleStoreError::OtherKey { .. }), "{error}");
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use bottle_store::{
-    BottleId, BottleKey, BottleStore, Claim, CollectOptions, FleetKey, Owners, PullRequest,
-    SaveRequest, SavedBottle, StoreError, StoreOptions,
+    BottleClaim, BottleId, BottleKey, BottleStore, BottleStoreError, CollectOptions, FleetKey,
+    Owners, PullOptions, SaveRequest, SavedBottle, StoreOptions,
 };
 use model::secret::Secret;
 use tempfile::TempDir;
@@ -32,8 +32,8 @@ fn options(endpoint: String) -> StoreOptions {
     }
 }
 
-fn claim(number: u64) -> Option<Claim> {
-    Some(Claim { number, id: number + 7 })
+fn claim(number: u64) -> Option<BottleClaim> {
+    Some(BottleClaim { number, id: number + 7 })
 }
 
 fn owners() -> Owners {
@@ -74,7 +74,11 @@ impl Scene {
         folder
     }
 
-    fn save(&self, folder: &Path, claim: Option<Claim>) -> Result<SavedBottle, StoreError> {
+    fn save(
+        &self,
+        folder: &Path,
+        claim: Option<BottleClaim>,
+    ) -> Result<SavedBottle, BottleStoreError> {
         let request = SaveRequest {
             id: &self.id,
             slug: "coder-issue-7",
@@ -87,12 +91,12 @@ impl Scene {
         self.store.save(request, &|_| {})
     }
 
-    fn pull(&self, host: &str, claim: Option<Claim>) -> Result<PathBuf, StoreError> {
+    fn pull(&self, host: &str, claim: Option<BottleClaim>) -> Result<PathBuf, BottleStoreError> {
         let folder = self.dir.path().join(host).join("coder-issue-7");
         fs::create_dir_all(folder.parent().expect("a parent")).expect("a folder");
         let slug = "coder-issue-7";
-        let request = PullRequest { id: &self.id, slug, claim, folder: &folder, owners: owners() };
-        self.store.pull(request, &|_| {}, |_| Ok::<_, StoreError>(()))?;
+        let request = PullOptions { id: &self.id, slug, claim, folder: &folder, owners: owners() };
+        self.store.pull(request, &|_| {}, |_| Ok::<_, BottleStoreError>(()))?;
         Ok(folder)
     }
 }
@@ -110,7 +114,7 @@ fn a_bottle_goes_to_a_bucket_and_comes_back() {
     fs::write(pulled.join("workspace/new"), "new").unwrap();
     assert_eq!(scene.save(&pulled, claim(2)).unwrap().generation, 2);
     let late = scene.save(&folder, claim(1)).unwrap_err();
-    assert!(matches!(late, StoreError::Overtaken { .. }), "{late}");
+    assert!(matches!(late, BottleStoreError::Overtaken { .. }), "{late}");
     let keep = CollectOptions { retention: Default::default(), tombstones: Default::default() };
     let collected = scene.store.collect(keep, &|| true).unwrap();
     assert_eq!((collected.bottles, collected.chunks_removed), (1, 0), "all of it is young");

@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
 
 pub use build::{EntryAttributes, TreeBuilder};
 pub use mask::mask_tree;
-pub use read::{TreeEntry, TreeEntryKind, read_tree};
+pub use read::{FoundEntry, TreeEntryKind, read_tree};
 
 use super::FileError;
 use walk::{TreeAccess, TreeWalkEntry, Visit, walk};

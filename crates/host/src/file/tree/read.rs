@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 512;
 
 /// An entry of a tree that is read.
 #[derive(Debug)]
-pub struct TreeEntry<'a> {
+pub struct FoundEntry<'a> {
     /// Path below the root; empty for the root itself.
     pub path: &'a Path,
     pub kind: TreeEntryKind,
@@ -55,7 +55,7 @@ pub enum TreeEntryKind {
 /// the file system of the root nowhere. What its owner took the rights of is read all the same, and keeps its mode.
 pub fn read_tree<E: From<FileError>>(
     root: &Path,
-    mut visit: impl FnMut(TreeEntry<'_>) -> Result<(), E>,
+    mut visit: impl FnMut(FoundEntry<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut path = PathBuf::new();
     let failed = |at: &Path, errno: io::Error| {
@@ -69,7 +69,7 @@ pub fn read_tree<E: From<FileError>>(
     visit(entry)?;
     let mut levels = Vec::new();
     if let Some(dir) = dir {
-        levels.push(Level::open(dir).map_err(|error| failed(&path, error))?);
+        levels.push(OpenFolder::open(dir).map_err(|error| failed(&path, error))?);
     }
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.pending.pop() else {
@@ -90,19 +90,19 @@ pub fn read_tree<E: From<FileError>>(
                 let why = format!("it is more than {DEPTH_MAX} folders deep");
                 return Err(failed(&path, io::Error::other(why)));
             }
-            Some(dir) => levels.push(Level::open(dir).map_err(|error| failed(&path, error))?),
+            Some(dir) => levels.push(OpenFolder::open(dir).map_err(|error| failed(&path, error))?),
         }
     }
     Ok(())
 }
 
-struct Level {
+struct OpenFolder {
     dir: OwnedFd,
     /// Names that are left, last one first.
     pending: Vec<CString>,
 }
 
-impl Level {
+impl OpenFolder {
     fn open(dir: OwnedFd) -> io::Result<Self> {
         let mut pending = Vec::new();
         for found in Dir::read_from(&dir)? {
@@ -121,7 +121,7 @@ fn look<'a>(
     dir: BorrowedFd<'_>,
     name: &CStr,
     path: &'a Path,
-) -> io::Result<(TreeEntry<'a>, Option<OwnedFd>)> {
+) -> io::Result<(FoundEntry<'a>, Option<OwnedFd>)> {
     let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {
@@ -143,8 +143,8 @@ fn look<'a>(
     Ok((entry_of(path, kind, &stat), None))
 }
 
-fn entry_of<'a>(path: &'a Path, kind: TreeEntryKind, stat: &Stat) -> TreeEntry<'a> {
-    TreeEntry {
+fn entry_of<'a>(path: &'a Path, kind: TreeEntryKind, stat: &Stat) -> FoundEntry<'a> {
+    FoundEntry {
         path,
         kind,
         mode: stat.st_mode & 0o7777,
