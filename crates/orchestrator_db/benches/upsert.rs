@@ -19,6 +19,7 @@ fn sample(issue_number: u64) -> ForgeState {
         bottle_names: vec!["base".to_owned()],
         backend_name: "bwrap".to_owned(),
         host: Some("here".to_owned()),
+        saved: None,
         agent_git_user: "bot1".to_owned(),
         pr_number: Some(318),
         status: BottleState::Running,

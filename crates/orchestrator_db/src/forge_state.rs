@@ -32,12 +32,27 @@ pub struct ForgeState {
     pub backend_name: String,
     /// The host that has it; `None` in rows of versions that knew one host only.
     pub host: Option<String>,
+    /// Its newest state in the store of bottles; `None` for one that is on its host alone.
+    pub saved: Option<SavedState>,
     /// The author of its commits.
     pub agent_git_user: String,
     pub pr_number: Option<u64>,
     pub status: BottleState,
     /// Time of its last sign of life.
     pub last_checkin_at: Timestamp,
+}
+
+/// A state of a bottle that every host can fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedState {
+    /// Its name in the store of bottles.
+    pub name: String,
+    pub at: Timestamp,
+}
+
+/// A saved state from its two columns.
+pub(crate) fn saved_state(name: Option<String>, at: Option<Timestamp>) -> Option<SavedState> {
+    name.zip(at).map(|(name, at)| SavedState { name, at })
 }
 
 impl ForgeState {
@@ -49,6 +64,14 @@ impl ForgeState {
                 let Self { key, slug, status, .. } = self;
                 Err(DbError::HasBottle { key, slug, status })
             }
+        }
+    }
+
+    /// Refuses a claim by a host that does not have the bottle and cannot fetch it.
+    pub(crate) fn check_claimable(&self, host: &str) -> Result<(), DbError> {
+        match &self.saved {
+            Some(_) => Ok(()),
+            None => self.check_host(host),
         }
     }
 

@@ -28,7 +28,7 @@ pub use delivery::{About, Delivery, DeliveryInsert};
 pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 pub use error::DbError;
 pub use fence::{Fence, HeldLease, Writer};
-pub use forge_state::{ForgeState, IssueKey};
+pub use forge_state::{ForgeState, IssueKey, SavedState};
 pub use notice::{Notice, NoticeDelivery, NoticeState};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
@@ -38,8 +38,8 @@ pub use spending::{
 };
 pub use sqlite::open_file;
 pub use store::{
-    DispatchStore, InboxStore, IssueStore, LeaseStore, NoticeStore, ProcessStore, SpendingStore,
-    Store, UserActionStore, WorkStore,
+    DispatchStore, InboxStore, IssueStore, LeaseStore, NoticeStore, ProcessStore, SavedBottleStore,
+    SpendingStore, Store, UserActionStore, WorkStore,
 };
 pub use user_action::UserActionRecord;
 pub use work::{

@@ -23,6 +23,7 @@ use crate::work::{StatusComment, WorkEvent, WorkItem, WorkNote, WorkOrder, WorkR
 pub trait Store:
     Debug
     + IssueStore
+    + SavedBottleStore
     + InboxStore
     + WorkStore
     + LeaseStore
@@ -37,6 +38,7 @@ pub trait Store:
 impl<T> Store for T where
     T: Debug
         + IssueStore
+        + SavedBottleStore
         + InboxStore
         + WorkStore
         + LeaseStore
@@ -84,6 +86,26 @@ pub trait IssueStore: Send + Sync {
         slug: &str,
         writer: Writer<'_>,
     ) -> Result<(), DbError>;
+}
+
+/// Bottles that travel: the store of bottles has their newest states, and the rows name them.
+pub trait SavedBottleStore: Send + Sync {
+    /// Stores the name of the newest state of a bottle, with the time by the database's clock. A row of another bottle stays
+    /// unchanged.
+    fn note_saved(
+        &self,
+        key: &IssueKey,
+        slug: &str,
+        name: &str,
+        writer: Writer<'_>,
+    ) -> Result<(), DbError>;
+
+    /// Makes the writer's host the one that has the bottle. Only under a claim, and only a bottle that is saved: of any other
+    /// one its host has all there is.
+    fn move_bottle(&self, key: &IssueKey, slug: &str, writer: Writer<'_>) -> Result<(), DbError>;
+
+    /// Says of a claimed item what its holder waits for, as an event. Its state stays.
+    fn tell_work(&self, key: &IssueKey, fence: Fence, reason: &str) -> Result<(), DbError>;
 }
 
 /// The inbox: deliveries are stored before they are acknowledged, many of them in one commit.

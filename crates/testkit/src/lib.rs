@@ -11,6 +11,7 @@
 //! - [`demo`] the demo of a program, and its folder
 //! - [`container`] a real container engine, and what the three programs promise alike on it
 //! - [`browser`] a real Chromium to look at pages with
+//! - [`s3`] a real server of S3
 //! - [`screen`] a terminal to look at and to type into
 //! - [`tree`] whole trees, and whether something is hidden in them
 //! - [`part`] tests that need a program or an engine say so by name
@@ -33,6 +34,7 @@ pub mod postgresql;
 mod program;
 pub mod refusal;
 pub mod repo;
+pub mod s3;
 pub mod screen;
 pub mod shell_promises;
 pub mod slow_remote;

@@ -49,6 +49,8 @@ pub enum Part {
     SshKeygen,
     /// tmux, a terminal that a test can look at.
     Tmux,
+    /// versitygw, a server of S3 on a folder.
+    Versitygw,
 }
 
 /// Path of the part (a program, or the socket of an engine); `None` after reporting that it is missing.
@@ -135,6 +137,7 @@ impl Part {
             Self::Setpriv => "setpriv",
             Self::SshKeygen => "ssh-keygen",
             Self::Tmux => "tmux",
+            Self::Versitygw => "versitygw",
         }
     }
 
@@ -162,6 +165,7 @@ impl Part {
             Self::Setpriv => "install util-linux",
             Self::SshKeygen => "install openssh-client",
             Self::Tmux => "install tmux",
+            Self::Versitygw => "run: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0",
         };
         format!("missing part: {} ({remedy})", self.name())
     }
@@ -176,6 +180,10 @@ impl Part {
                 Some(PathBuf::from("/usr/sbin/pgbouncer")).filter(|path| path.is_file())
             }),
             Self::Postgresql => find_postgresql(),
+            Self::Versitygw => program::variable("BOTTLEWORKS_TEST_VERSITYGW")
+                .map(PathBuf::from)
+                .filter(|path| path.is_file())
+                .or_else(|| program::find(self.name())),
             Self::Node => program::find("node").filter(|node| is_new_enough(node)),
             Self::Chromium
             | Self::Chromedriver

@@ -15,6 +15,7 @@ use crate::flow::checkup::{check_egress, check_forge};
 use crate::flow::commit_signer::check_gpg_key;
 use crate::flow::fleet_check::check_database;
 use crate::flow::home::{Home, ManifestKind};
+use crate::flow::travel::check_store;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
 use crate::serve::web::check as check_web;
@@ -59,6 +60,7 @@ pub(crate) fn cmd_doctor(ui: &Ui, args: &BottleDoctorArgs) -> Outcome {
     findings.extend(serve);
     findings.extend(signing);
     findings.extend(check_database(&home));
+    findings.extend(check_store(&home));
     show_findings(ui, &findings);
     let gitleaks = host::tool::which("gitleaks").map(|path| path.display().to_string());
     let alone = "ok   not found; the built-in scan runs alone".to_owned();

@@ -17,9 +17,10 @@ use crate::exit::{Failure, OrGeneral, Outcome};
 use crate::flow::bottle::{Bottle, BottleState, NamedBottle, Record};
 use crate::flow::home::Home;
 use crate::flow::run_record::{BottleRunRecord, load_run};
+use crate::flow::store_upkeep::find_old_folders;
 use crate::rules::judge::Verdict;
 use crate::rules::prune::{
-    BottleFate, OldBottle, OldBottleState, PruneOptions, judge_bottles, parse_age,
+    BottleFate, OldBottle, OldBottleState, OldFolder, PruneOptions, judge_bottles, parse_age,
 };
 
 /// Remove old bottles, with the records of their runs
@@ -43,10 +44,16 @@ pub(crate) struct PruneBottlesArgs {
     /// Remove bottles with unpublished work as well
     #[arg(long)]
     unpublished: bool,
+    /// Remove older folders of bottles that went on on another host instead, as far as the store has what is in them
+    #[arg(long, conflicts_with_all = ["older_than", "keep"])]
+    old_states: bool,
 }
 
 /// Judges every bottle, then removes the old ones.
 pub(crate) fn cmd_prune(ui: &Ui, args: &PruneBottlesArgs) -> Outcome {
+    if args.old_states {
+        return prune_old_states(ui, args);
+    }
     with_home(ui, async |context| {
         let mut bottles = Vec::new();
         for named in Bottle::all(context.home)? {
@@ -86,6 +93,38 @@ pub(crate) fn cmd_prune(ui: &Ui, args: &PruneBottlesArgs) -> Outcome {
         };
         Ok(status.code())
     })
+}
+
+/// Removes the older folders of bottles that went on elsewhere. The store is asked about each.
+fn prune_old_states(ui: &Ui, args: &PruneBottlesArgs) -> Outcome {
+    let folders = find_old_folders(&Home::from_env()?)?;
+    let goes = |folder: &OldFolder| folder.kept_because.is_none() || args.unpublished;
+    let old = folders.iter().filter(|folder| goes(folder)).count();
+    let noun = if old == 1 { "older folder" } else { "older folders" };
+    let consent = match old {
+        0 => Consent::Given,
+        _ => args.confirm.ask(ui, &format!("remove {old} {noun} of bottles that went on?"))?,
+    };
+    let word = if consent == Consent::Given { "removed" } else { "would go" };
+    for folder in &folders {
+        match &folder.kept_because {
+            Some(why) if !args.unpublished => ui.result("kept", &format!("{}: {why}", folder.name)),
+            _ => ui.result(word, &folder.name),
+        }
+        if consent == Consent::Given && goes(folder) {
+            host::file::remove_tree_safely(&folder.path).or_general()?;
+        }
+    }
+    let names = |gone: bool| -> Vec<&str> {
+        folders.iter().filter(|it| goes(it) == gone).map(|it| it.name.as_str()).collect()
+    };
+    let dry_run = consent != Consent::Given;
+    ui.event("prune", &json!({"dry_run": dry_run, "removed": names(true), "kept": names(false)}));
+    let status = match old {
+        0 => BottleExit::Success,
+        _ => consent.conclude(ui, BottleExit::Success),
+    };
+    Ok(status.code())
 }
 
 /// A bottle with its lock, if it could be taken.

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::home::Home;
 use super::merged_branch::BranchRemoval;
 use super::observe::{Base, Source};
+use super::travel;
 use crate::exit::{Failure, OrExit, OrGeneral, if_found};
 use crate::rules::forge_env::ForgeEnv;
 use crate::rules::slug::next_slug;
@@ -222,12 +223,20 @@ impl Record {
 }
 
 impl Bottle {
-    /// Creates a bottle. Creating the folder claims the name, so two starts never get the same one.
-    pub(crate) fn create(home: &Home, label: &str) -> Result<Self, Failure> {
+    /// Creates a bottle. Creating the folder claims the name, so two starts never get the same one. Names in `taken` are those
+    /// of bottles that may come here.
+    pub(crate) fn create(
+        home: &Home,
+        label: &str,
+        taken: &BTreeSet<String>,
+    ) -> Result<Self, Failure> {
         host::file::create_dirs(&home.bottles).or_general()?;
         for attempt in 1..=ATTEMPTS {
             let slug = next_slug(label, attempt)
                 .ok_or_else(|| Failure::usage(format!("'{label}' cannot be a bottle's name")))?;
+            if taken.contains(slug.as_str()) {
+                continue;
+            }
             let path = home.bottles.join(slug.as_str());
             match host::file::create_dir_exclusive(&path) {
                 Ok(()) => return Ok(Self { slug, path }),
@@ -238,6 +247,12 @@ impl Bottle {
         Err(Failure::usage(format!(
             "there are too many bottles named '{label}'; give another --label"
         )))
+    }
+
+    /// A bottle that is in the store of bottles, by its record; its folder is not here.
+    pub(crate) fn of_stored(home: &Home, record: &Record) -> Self {
+        let slug = record.slug.clone();
+        Self { path: home.bottles.join(slug.as_str()), slug }
     }
 
     pub(crate) fn open(home: &Home, name: &str) -> Result<(Self, Record), Failure> {
@@ -270,6 +285,8 @@ impl Bottle {
             .flatten()
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            // Bottles that are being fetched, and older states of others.
+            .filter(|name| !name.starts_with('.'))
             .collect();
         names.sort();
         let load = |name: String| {
@@ -326,6 +343,8 @@ impl Bottle {
     }
 
     pub(crate) fn save(&self, record: &Record) -> Result<(), Failure> {
+        // Before anything changes, so that no folder is taken for the state in a store that it was.
+        travel::note_change(&self.path)?;
         let bytes = serde_json::to_vec_pretty(record).or_exit(BottleExit::Internal)?;
         host::file::write_atomic(&self.record_path(), &bytes, 0o600).or_general()
     }

@@ -12,6 +12,7 @@ use super::bottle::{Bottle, BottleState, Record, agent_box};
 use super::context::RunContext;
 use super::recover::{freeze_if_idle, recover};
 use super::run_record::load_run;
+use super::travel;
 use crate::exit::{Failure, OrGeneral};
 
 /// An agent has seconds to leave; then its commits are imported and judged.
@@ -51,7 +52,7 @@ pub(crate) async fn end_agent(
     recover(context, &bottle, None).await?;
     freeze_if_idle(context, slug)?;
     drop(lock);
-    Ok(())
+    travel::save_by_hand(context, slug).await
 }
 
 /// Signals the agent of a run to end, and does not wait for it.
@@ -89,6 +90,7 @@ pub(crate) async fn destroy(
     context.rows.step(&record, BottleStep::Destroy)?;
     record.state = BottleState::Destroyed;
     bottle.save(&record)?;
+    travel::mark_destroyed(context, &record)?;
     host::failpoint::hit("destroying");
     for folder in [bottle.workspace(), bottle.harness_state()] {
         host::file::remove_tree_safely(&folder).or_general()?;

@@ -114,6 +114,7 @@ impl<'a> IssueRows<'a> {
             host: Some(self.host()?.into_owned()),
             agent_git_user: format!("{} <{}>", AGENT_IDENTITY.0, AGENT_IDENTITY.1),
             pr_number: record.pull,
+            saved: None,
             status: orchestrator_db::BottleState::Running,
             last_checkin_at: host::clock::now(),
         };
@@ -149,6 +150,33 @@ impl<'a> IssueRows<'a> {
         let host = self.host()?;
         let writer = Writer { host: &host, claim: self.claim()? };
         self.written(self.store()?.check_in(&key, slug, record.pull, writer))
+    }
+
+    /// Stores where the newest state of the bottle is in the store of bottles.
+    pub(crate) fn note_saved(&self, key: &IssueKey, slug: &str, name: &str) -> Result<(), Failure> {
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
+        self.written(self.store()?.note_saved(key, slug, name, writer))
+    }
+
+    /// Makes this host the one that has the bottle.
+    pub(crate) fn move_here(&self, key: &IssueKey, slug: &str) -> Result<(), Failure> {
+        let host = self.host()?;
+        let writer = Writer { host: &host, claim: self.claim()? };
+        self.written(self.store()?.move_bottle(key, slug, writer))
+    }
+
+    /// Says what the claim waits for; nothing for a person, who sees it.
+    pub(crate) fn tell(&self, key: &IssueKey, reason: &str) -> Result<(), Failure> {
+        match self.claim()? {
+            Some(fence) => self.written(self.store()?.tell_work(key, fence, reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// True for a person who works with a bottle by hand.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.lease.is_none()
     }
 
     /// Deletes the row of a bottle that was never made.
@@ -198,7 +226,8 @@ impl<'a> IssueRows<'a> {
         }
     }
 
-    fn claim(&self) -> Result<Option<Fence>, Failure> {
+    /// The claim under which it is written; `None` for a person.
+    pub(crate) fn claim(&self) -> Result<Option<Fence>, Failure> {
         self.lease.map(Lease::fence).transpose()
     }
 }

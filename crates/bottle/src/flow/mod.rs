@@ -37,7 +37,17 @@ pub(crate) mod sidecar_main;
 pub(crate) mod sign;
 pub(crate) mod spending;
 pub(crate) mod statement_export;
+#[cfg(feature = "postgres")]
+pub(crate) mod store_upkeep;
+#[cfg(not(feature = "postgres"))]
+#[path = "store_upkeep_absent.rs"]
+pub(crate) mod store_upkeep;
 pub(crate) mod take_out;
 pub(crate) mod thread;
+#[cfg(feature = "postgres")]
+pub(crate) mod travel;
+#[cfg(not(feature = "postgres"))]
+#[path = "travel_absent.rs"]
+pub(crate) mod travel;
 pub(crate) mod verification;
 pub(crate) mod wake;

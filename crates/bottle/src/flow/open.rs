@@ -32,6 +32,7 @@ use super::spending::{NewRun, RunBudget};
 use super::thread::{
     Assignment, AssignmentHistory, check_target, delivered_texts, read_assignment,
 };
+use super::travel;
 use crate::exit::{Failure, OrExit, OrGeneral, Outcome};
 use crate::rules::agent_manifest::AgentManifest;
 use crate::rules::plan_text::plan_task;
@@ -145,6 +146,10 @@ pub(crate) async fn repair(
         };
         status = Box::pin(resume_once(context, slug, request, access.clone())).await?;
     }
+    // A claim's worker saves it.
+    if context.rows.is_by_hand() {
+        travel::save_by_hand(context, slug).await?;
+    }
     Ok(status)
 }
 
@@ -191,7 +196,8 @@ async fn start_once(
         Some(access) => format!("{agent}-issue-{}", access.env.issue),
         None => agent.clone(),
     });
-    let bottle = Bottle::create(home, &label)?;
+    let taken = travel::names_elsewhere(home, rows)?;
+    let bottle = Bottle::create(home, &label, &taken)?;
     let mut record = Record::new(&bottle, &source, base, agent, bottles, resolved.choice.kind)?;
     record.forge = access.as_ref().map(|access| access.env.clone());
     record.pull = assignment.as_ref().and_then(|assignment| assignment.pull);
@@ -238,6 +244,7 @@ async fn resume_once(
 ) -> Outcome {
     let RunContext { ui, home, rows, .. } = context;
     let (bottle, _) = Bottle::open(home, slug)?;
+    travel::restore_trimmed(context, slug)?;
     let lock = bottle.take(Duration::ZERO).await?;
     recover(context, &bottle, access.clone()).await?;
     freeze_if_idle(context, slug)?;

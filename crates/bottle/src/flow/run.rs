@@ -35,6 +35,7 @@ use super::resolve::{box_limits, root_of};
 use super::run_record::{BottleRunPart, SidecarEnd};
 use super::show::show_end;
 use super::sidecar::SidecarPlace;
+use super::travel;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::issue_text::own_digest_mark;
 use crate::rules::judge::{ActingMessage, AgentWork, Verdict, headless_status, judge};
@@ -441,7 +442,10 @@ impl Product for BottleRun<'_> {
             _ => BottleExit::OwnFailure.code(),
         };
         let RunContext { ui, home, rows, .. } = self.context;
-        rows.step(&self.record, BottleStep::Freeze)?;
+        // Where bottles travel, the row says so once the store has it.
+        if self.record.forge.is_none() || !travel::has_store(home)? {
+            rows.step(&self.record, BottleStep::Freeze)?;
+        }
         self.record.state = BottleState::Frozen;
         // The agent's own description of its issue is no news for it.
         self.record.seen_comments.extend(own_descriptions(&self.run.dir)?);

@@ -1,7 +1,18 @@
 //! Choice of the bottles to remove, with a reason for each of the others.
 
+use std::path::PathBuf;
+
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde::Serialize;
+
+/// An older folder of a bottle that went on on another host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OldFolder {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    /// The reason why it stays; `None` if the store has what is in it, or something newer.
+    pub(crate) kept_because: Option<String>,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OldBottleState {

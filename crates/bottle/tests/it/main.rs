@@ -55,5 +55,6 @@ mod snapshots;
 mod statements;
 mod support;
 mod terminal;
+mod travel;
 mod web;
 mod wrong_invocations;

@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use private::{is_pipe, read_private, read_private_or_pipe};
-pub use tree::{TreeSize, find_long_path, lchown_tree, mask_tree, remove_tree_safely, tree_size};
+pub use tree::{
+    EntryAttributes, FoundEntry, TreeBuilder, TreeEntryKind, TreeSize, find_long_path, lchown_tree,
+    mask_tree, read_tree, remove_tree_safely, tree_size,
+};
 pub use write::{append_line, create_dir_exclusive, write_atomic, write_transient};
 
 /// A file operation that failed. `action` is a verb.

@@ -4,12 +4,12 @@ use super::value::Cells;
 use super::{OF_ISSUE, PostgresStore, Tx, key_values, of_key};
 use crate::error::DbError;
 use crate::fence::Writer;
-use crate::forge_state::{ForgeState, IssueKey};
+use crate::forge_state::{ForgeState, IssueKey, saved_state};
 use crate::rules::status::{BottleState, BottleStep, next_status};
 use crate::store::IssueStore;
 
 const COLUMNS: &str = "owner, repo, issue_number, slug, agent_name, bottle_names, backend_name, \
-                       agent_git_user, pr_number, status, last_checkin_at, host";
+                       agent_git_user, pr_number, status, last_checkin_at, host, saved, saved_at";
 
 impl IssueStore for PostgresStore {
     fn add_forge_state(&self, state: &ForgeState, writer: Writer<'_>) -> Result<(), DbError> {
@@ -26,13 +26,15 @@ impl IssueStore for PostgresStore {
                 state.status.name().into(),
                 state.last_checkin_at.into(),
                 (&state.host).into(),
+                state.saved.as_ref().map(|it| it.name.clone()).into(),
+                state.saved.as_ref().map(|it| it.at).into(),
             ],
         );
         self.change("store a state", |tx| {
             tx.check_writer(key, writer)?;
             let sql = format!(
                 "INSERT INTO forge_state ({COLUMNS}) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
                  ON CONFLICT (owner, repo, issue_number) DO NOTHING"
             );
             if tx.execute("store a state", &sql, &values)? > 0 {
@@ -44,7 +46,7 @@ impl IssueStore for PostgresStore {
             let sql = format!(
                 "UPDATE forge_state SET slug = $4, agent_name = $5, bottle_names = $6, \
                  backend_name = $7, agent_git_user = $8, pr_number = $9, status = $10, \
-                 last_checkin_at = $11, host = $12 {OF_ISSUE}"
+                 last_checkin_at = $11, host = $12, saved = $13, saved_at = $14 {OF_ISSUE}"
             );
             tx.execute("store a state", &sql, &values).map(drop)
         })
@@ -116,7 +118,7 @@ impl IssueStore for PostgresStore {
 
 impl Tx<'_> {
     /// The row of a bottle that the writer may change; `None` if the row is another bottle's.
-    fn writable_bottle(
+    pub(super) fn writable_bottle(
         &mut self,
         key: &IssueKey,
         slug: &str,
@@ -143,12 +145,16 @@ impl Tx<'_> {
         key: &IssueKey,
         writer: Writer<'_>,
     ) -> Result<Option<ForgeState>, DbError> {
-        let sql = format!("SELECT {COLUMNS} FROM forge_state {OF_ISSUE} FOR UPDATE");
-        let known = self.rows("read a state", &sql, &key_values(key), read_row)?.pop();
+        let known = self.locked_state(key)?;
         if let Some(known) = &known {
             known.check_host(writer.host)?;
         }
         Ok(known)
+    }
+
+    pub(super) fn locked_state(&mut self, key: &IssueKey) -> Result<Option<ForgeState>, DbError> {
+        let sql = format!("SELECT {COLUMNS} FROM forge_state {OF_ISSUE} FOR UPDATE");
+        Ok(self.rows("read a state", &sql, &key_values(key), read_row)?.pop())
     }
 }
 
@@ -165,5 +171,6 @@ fn read_row(row: &Cells<'_>) -> Result<ForgeState, DbError> {
         status: row.parsed(9, BottleState::parse)?,
         last_checkin_at: row.get(10)?,
         host: row.get(11)?,
+        saved: saved_state(row.get(12)?, row.get(13)?),
     })
 }

@@ -6,7 +6,7 @@ use super::value::{Cells, Value};
 use super::work::{COLUMNS, read_row};
 use super::{FIRST_PLACE, OF_ISSUE, PostgresStore, Tx, key_values, of_key};
 use crate::error::DbError;
-use crate::fence::{Fence, HeldLease, Writer, new_claim};
+use crate::fence::{Fence, HeldLease, new_claim};
 use crate::forge_state::IssueKey;
 use crate::rules::holder::host_of;
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
@@ -14,6 +14,8 @@ use crate::spending::{RunReservation, WorkClaim};
 use crate::store::LeaseStore;
 use crate::work::WorkItem;
 
+/// Head start of the host that has a bottle: to fetch it costs more than to wait.
+const AFFINITY_SECS: f64 = 10.0;
 /// Items that one look takes over; the next look takes the others.
 const TAKE_OVER_MAX: u64 = 100;
 
@@ -24,9 +26,11 @@ impl LeaseStore for PostgresStore {
             AND NOT EXISTS (SELECT 1 FROM forge_state AS bottle
                 WHERE bottle.owner = work.owner AND bottle.repo = work.repo
                 AND bottle.issue_number = work.issue_number
-                AND bottle.status <> 'destroyed' AND bottle.host <> $1)
+                AND bottle.status <> 'destroyed' AND bottle.host <> $1
+                AND (bottle.saved IS NULL
+                    OR work.updated_at > statement_timestamp() - make_interval(secs => $2)))
             ORDER BY queued_at, owner COLLATE "C", repo COLLATE "C", issue_number"#;
-        let mut works = self.read_works(rest, &[host.into()])?;
+        let mut works = self.read_works(rest, &[host.into(), AFFINITY_SECS.into()])?;
         works.sort_by_key(WorkItem::rank);
         Ok(works)
     }
@@ -139,7 +143,8 @@ fn claim_statement(
              {OF_ISSUE} AND state = $4 AND fence = $5 AND claim_id = $6 \
              AND NOT EXISTS (SELECT 1 FROM forge_state AS bottle \
                  WHERE bottle.owner = $1 AND bottle.repo = $2 AND bottle.issue_number = $3 \
-                 AND bottle.status <> 'destroyed' AND bottle.host <> $11) \
+                 AND bottle.status <> 'destroyed' AND bottle.host <> $11 \
+                 AND bottle.saved IS NULL) \
              FOR UPDATE SKIP LOCKED), \
          claimed AS (UPDATE work SET state = $7, fence = fence + 1, claim_id = $8, \
              claims = claims + 1, waits_for = NULL, not_before = NULL, holder = $9, \
@@ -172,7 +177,7 @@ impl PostgresStore {
     /// Refuses a host that does not have the bottle of an issue.
     fn check_bottle_host(&self, key: &IssueKey, host: &str) -> Result<(), DbError> {
         self.change("read a state", |tx| {
-            tx.state_for_update(key, Writer { host, claim: None }).map(drop)
+            tx.locked_state(key)?.map_or(Ok(()), |known| known.check_claimable(host))
         })
     }
 }

@@ -11,6 +11,7 @@ mod listen;
 mod migrate;
 mod notice;
 mod pool;
+mod saved;
 mod spending;
 mod user_action;
 mod value;

@@ -214,7 +214,7 @@ impl Tx<'_> {
     }
 
     /// Records the one event of this transaction, and wakes the other processes if it gives them something to do.
-    fn record_event(
+    pub(super) fn record_event(
         &mut self,
         key: &IssueKey,
         state: WorkState,

@@ -2,15 +2,15 @@
 
 use rusqlite::{Row, Transaction, params};
 
-use super::{OF_ISSUE, SqliteStore, key_values, parse_time, parsed, read_key};
+use super::{OF_ISSUE, SqliteStore, key_values, parse_time, parsed, parsed_option, read_key};
 use crate::error::DbError;
 use crate::fence::Writer;
-use crate::forge_state::{ForgeState, IssueKey};
+use crate::forge_state::{ForgeState, IssueKey, saved_state};
 use crate::rules::status::{BottleState, BottleStep, next_status};
 use crate::store::IssueStore;
 
 const COLUMNS: &str = "owner, repo, issue_number, slug, agent_name, bottle_names, backend_name, \
-                       agent_git_user, pr_number, status, last_checkin_at, host";
+                       agent_git_user, pr_number, status, last_checkin_at, host, saved, saved_at";
 
 impl IssueStore for SqliteStore {
     fn add_forge_state(&self, state: &ForgeState, writer: Writer<'_>) -> Result<(), DbError> {
@@ -21,7 +21,7 @@ impl IssueStore for SqliteStore {
             }
             let sql = format!(
                 "INSERT OR REPLACE INTO forge_state ({COLUMNS}) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
             );
             let bottle_names = serde_json::json!(state.bottle_names).to_string();
             let values = params![
@@ -37,6 +37,8 @@ impl IssueStore for SqliteStore {
                 state.status.name(),
                 state.last_checkin_at.to_string(),
                 state.host,
+                state.saved.as_ref().map(|it| &it.name),
+                state.saved.as_ref().map(|it| it.at.to_string()),
             ];
             transaction.execute(&sql, values).map_err(self.failed("store a state")).map(drop)
         })
@@ -113,7 +115,7 @@ impl IssueStore for SqliteStore {
 
 impl SqliteStore {
     /// The row of a bottle that the writer may change; `None` if the row is another bottle's.
-    fn writable_bottle(
+    pub(super) fn writable_bottle(
         &self,
         transaction: &Transaction<'_>,
         key: &IssueKey,
@@ -134,12 +136,20 @@ impl SqliteStore {
         if let Some(claim) = writer.claim {
             self.check_fence(transaction, key, claim)?;
         }
-        let sql = format!("SELECT {COLUMNS} FROM forge_state {OF_ISSUE}");
-        let known = self.rows(transaction, "read a state", &sql, key_values(key), read_row)?.pop();
+        let known = self.known_state(transaction, key)?;
         if let Some(known) = &known {
             known.check_host(writer.host)?;
         }
         Ok(known)
+    }
+
+    pub(super) fn known_state(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &IssueKey,
+    ) -> Result<Option<ForgeState>, DbError> {
+        let sql = format!("SELECT {COLUMNS} FROM forge_state {OF_ISSUE}");
+        Ok(self.rows(transaction, "read a state", &sql, key_values(key), read_row)?.pop())
     }
 }
 
@@ -156,5 +166,6 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<ForgeState> {
         status: parsed(row, 9, BottleState::parse)?,
         last_checkin_at: parsed(row, 10, parse_time)?,
         host: row.get(11)?,
+        saved: saved_state(row.get(12)?, parsed_option(row, 13, parse_time)?),
     })
 }

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{OF_ISSUE, SqliteStore, key_values, parsed, read_key};
 use crate::error::DbError;
-use crate::fence::{Fence, HeldLease, Writer, new_claim};
+use crate::fence::{Fence, HeldLease, new_claim};
 use crate::forge_state::IssueKey;
 use crate::rules::holder::{are_of_one_host, host_of};
 use crate::rules::lifecycle::{WorkState, WorkStep, next_work};
@@ -24,7 +24,8 @@ impl LeaseStore for SqliteStore {
                     AND NOT EXISTS (SELECT 1 FROM forge_state AS bottle \
                     WHERE bottle.owner = work.owner AND bottle.repo = work.repo \
                     AND bottle.issue_number = work.issue_number \
-                    AND bottle.status <> 'destroyed' AND bottle.host <> ?2) \
+                    AND bottle.status <> 'destroyed' AND bottle.host <> ?2 \
+                    AND bottle.saved IS NULL) \
                     ORDER BY queued_at, owner, repo, issue_number";
         let now = host::clock::now().to_string();
         let mut works = self.read_works(rest, params![now, host])?;
@@ -53,8 +54,10 @@ impl LeaseStore for SqliteStore {
                 return Ok(WorkClaim::Gone);
             }
             let next = next_work(work.state, WorkStep::Claim)?;
-            if let Some(host) = host_of(holder) {
-                self.writable_state(transaction, key, Writer { host, claim: None })?;
+            if let Some(host) = host_of(holder)
+                && let Some(known) = self.known_state(transaction, key)?
+            {
+                known.check_claimable(host)?;
             }
             if let Some(request) = reservation {
                 self.release_unstarted(transaction, key)?;

@@ -20,6 +20,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     DISPATCHES_AND_NOTICES,
     HOSTS_AND_CLAIMS,
     CHORES,
+    SAVED_BOTTLES,
 ];
 
 const FORGE_STATE: &str = "
@@ -222,6 +223,12 @@ const CHORES: &str = "
         holder TEXT NOT NULL,
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+";
+
+/// The newest state of each bottle in the store of bottles.
+const SAVED_BOTTLES: &str = "
+    ALTER TABLE forge_state ADD COLUMN saved TEXT;
+    ALTER TABLE forge_state ADD COLUMN saved_at TEXT;
 ";
 
 /// Refuses a newer schema before anything in the database changes.

@@ -8,6 +8,7 @@ mod issue;
 mod lease;
 mod migrate;
 mod notice;
+mod saved;
 mod spending;
 mod user_action;
 mod work;

@@ -256,7 +256,7 @@ fn the_state_of_a_database_is_told() {
     assert_eq!((before.schema, before.replication), (None, ReplicationState::Alone));
     drop(open(&address));
     let health = check_postgres(&options(&address)).unwrap();
-    assert_eq!((health.schema, health.known_schema), (Some(1), 1));
+    assert_eq!((health.schema, health.known_schema), (Some(2), 2));
     assert!(health.accepts_writes && health.is_durable);
     assert_eq!(health.encoding, "UTF8");
     assert!(health.clock_difference.abs() < PATIENCE.try_into().unwrap());

@@ -165,6 +165,49 @@ pub const KEYS: &[Key] = &[
         )
     },
     Key {
+        variable: Some("BOTTLEWORKS_FLEET_BOTTLES"),
+        default: "bottles stay on their hosts",
+        ..text(
+            "fleet.bottles",
+            "Store of frozen bottles: s3://bucket, gs://bucket, az://container or file:///folder, with a folder after it if you like",
+        )
+    },
+    Key {
+        default: "the cloud's own",
+        ..text("fleet.bottles_endpoint", "Address of the store's server, as of an S3 of your own")
+    },
+    Key { default: "us-east-1", ..text("fleet.bottles_region", "Region of the bucket, for S3") },
+    Key {
+        default: "the machine's role",
+        ..text("fleet.bottles_account", "Access key or account in the store")
+    },
+    text(
+        "fleet.bottles_secret_env",
+        "Variable with the secret of that account; for Google the JSON of a service account",
+    ),
+    text("fleet.bottles_secret_file", "File with that secret: mode 0600, or a pipe"),
+    text("fleet.bottles_secret_command", "Command line that prints that secret"),
+    text(
+        "fleet.bottles_key_env",
+        "Variable with the key that seals the bottles: 64 hexadecimal digits, the same on every host",
+    ),
+    text("fleet.bottles_key_file", "File with that key: mode 0600, or a pipe"),
+    text("fleet.bottles_key_command", "Command line that prints that key"),
+    Key {
+        default: "no limit",
+        ..whole(
+            "fleet.bottles_max_gb",
+            "Room for the files of frozen bottles on this host; those that rested longest go first, and only from here",
+        )
+    },
+    Key {
+        default: "7",
+        ..whole(
+            "fleet.bottles_keep_days",
+            "Days for which the store keeps earlier states of a bottle; the one before the newest stays",
+        )
+    },
+    Key {
         variable: Some("BOTTLEWORKS_ADVISORIES"),
         ..text(
             "security.advisories",

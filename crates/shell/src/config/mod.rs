@@ -128,7 +128,7 @@ pub struct SecurityEntry {
     pub advisories: Option<String>,
 }
 
-/// The database that the hosts of a fleet share.
+/// The database and the store of bottles that the hosts of a fleet share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FleetEntry {
@@ -138,6 +138,22 @@ pub struct FleetEntry {
     pub password_file: Option<PathBuf>,
     pub password_command: Option<String>,
     pub ca_file: Option<PathBuf>,
+    /// Address of the store of bottles; `None` if bottles stay on their hosts.
+    pub bottles: Option<String>,
+    pub bottles_endpoint: Option<String>,
+    pub bottles_region: Option<String>,
+    /// Account or access key in the store.
+    pub bottles_account: Option<String>,
+    pub bottles_secret_env: Option<String>,
+    pub bottles_secret_file: Option<PathBuf>,
+    pub bottles_secret_command: Option<String>,
+    pub bottles_key_env: Option<String>,
+    pub bottles_key_file: Option<PathBuf>,
+    pub bottles_key_command: Option<String>,
+    /// Room for frozen bottles on this host, in GB.
+    pub bottles_max_gb: Option<u64>,
+    /// Days for which earlier states are kept.
+    pub bottles_keep_days: Option<u64>,
 }
 
 impl FleetEntry {
@@ -146,11 +162,36 @@ impl FleetEntry {
         self.ca_file.as_deref().map(expand_home)
     }
 
-    /// The number of places of a password.
-    fn passwords(&self) -> usize {
-        let Self { password_env, password_file, password_command, .. } = self;
-        let places = [password_env.is_some(), password_file.is_some(), password_command.is_some()];
-        places.into_iter().filter(|is_set| *is_set).count()
+    /// The rule that the places of the secrets break.
+    fn broken_rule(&self) -> Option<(&'static str, &'static str)> {
+        let count = |places: [bool; 3]| places.into_iter().filter(|is_set| *is_set).count();
+        let Self { password_env: env, password_file: file, password_command: command, .. } = self;
+        let passwords = count([env.is_some(), file.is_some(), command.is_some()]);
+        let secrets = count([
+            self.bottles_secret_env.is_some(),
+            self.bottles_secret_file.is_some(),
+            self.bottles_secret_command.is_some(),
+        ]);
+        let keys = count([
+            self.bottles_key_env.is_some(),
+            self.bottles_key_file.is_some(),
+            self.bottles_key_command.is_some(),
+        ]);
+        match (passwords, secrets, keys) {
+            (2.., ..) => Some((
+                "fleet.password_*",
+                "name one of password_env, password_file and password_command",
+            )),
+            (_, 2.., _) => Some((
+                "fleet.bottles_secret_*",
+                "name one of bottles_secret_env, bottles_secret_file and bottles_secret_command",
+            )),
+            (.., 2..) => Some((
+                "fleet.bottles_key_*",
+                "name one of bottles_key_env, bottles_key_file and bottles_key_command",
+            )),
+            _ => None,
+        }
     }
 }
 
@@ -321,9 +362,8 @@ fn check(path: &Path, config: &Config) -> Result<(), ConfigFileError> {
     if config.identity.gpg_key.as_deref().is_some_and(|key| !is_key_name(key)) {
         return wrong("identity.gpg_key".to_owned(), "give its fingerprint or its address");
     }
-    if config.fleet.passwords() > 1 {
-        let rule = "name one of password_env, password_file and password_command";
-        return wrong("fleet.password_*".to_owned(), rule);
+    if let Some((key, rule)) = config.fleet.broken_rule() {
+        return wrong(key.to_owned(), rule);
     }
     for (host, entry) in &config.forges {
         let kind = entry.kind.as_deref();

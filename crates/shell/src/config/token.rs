@@ -1,4 +1,4 @@
-//! Secrets that the configuration names a place of: the token of a forge, and the password of the fleet's database. A token has one variable for all programs, the older variables of each, and the configuration by host.
+//! Secrets that the configuration names a place of: the token of a forge, and the secrets of the fleet. A token has one variable for all programs, the older variables of each, and the configuration by host.
 
 use std::path::Path;
 use std::time::Duration;
@@ -56,6 +56,26 @@ impl FleetEntry {
             command: self.password_command.as_deref(),
         };
         place.read(|kind| format!("fleet.password_{kind}"))
+    }
+
+    /// The secret of the account in the store of bottles; `None` if the configuration names none.
+    pub fn bottles_secret(&self) -> Result<Option<Secret>, SecretError> {
+        let place = SecretPlace {
+            variable: self.bottles_secret_env.as_deref(),
+            file: self.bottles_secret_file.as_deref(),
+            command: self.bottles_secret_command.as_deref(),
+        };
+        place.read(|kind| format!("fleet.bottles_secret_{kind}"))
+    }
+
+    /// The key by which the fleet seals its bottles; `None` if the configuration names none.
+    pub fn bottles_key(&self) -> Result<Option<Secret>, SecretError> {
+        let place = SecretPlace {
+            variable: self.bottles_key_env.as_deref(),
+            file: self.bottles_key_file.as_deref(),
+            command: self.bottles_key_command.as_deref(),
+        };
+        place.read(|kind| format!("fleet.bottles_key_{kind}"))
     }
 }
 

@@ -117,7 +117,11 @@ impl Reconciler {
         work: &WorkItem,
         round: &mut ClaimRound,
     ) -> Result<Option<RunReservation>, Failure> {
-        let bottle = find_bottle(&self.service, work)?;
+        let bottle = match find_bottle(&self.service, work) {
+            // A store that is down holds up this issue alone; its run reserves for itself.
+            Err(failure) if failure.is_transient() => return Ok(None),
+            found => found?,
+        };
         if let Some((bottle, record)) = &bottle
             && bottle.last_run(record).ok().flatten().is_some_and(|dir| !dir.is_closed())
         {

@@ -51,6 +51,7 @@ use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
 use crate::flow::fleet::LOCAL_HOST;
 use crate::flow::lease::{Lease, LeaseHolder};
+use crate::flow::store_upkeep::spawn_upkeep;
 
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -362,6 +363,8 @@ impl Reconciler {
         let before = host::clock::now() - Duration::from_secs(days * 86_400);
         self.service.store.forget_deliveries(before).or_general()?;
         self.service.store.forget_notices(before).or_general()?;
+        let Service { home, host, store, .. } = &*self.service;
+        spawn_upkeep(home, Arc::clone(store), host, &self.holder.name);
         Ok(())
     }
 }

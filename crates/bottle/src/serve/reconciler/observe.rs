@@ -7,7 +7,8 @@ use jiff::SignedDuration;
 use model::escape::escape_line;
 use model::id::Sha;
 use orchestrator_db::{
-    BottleState, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest, WorkState,
+    BottleState, ForgeState, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest,
+    WorkState,
 };
 
 use super::order::{TurnSeen, observe_turn};
@@ -16,12 +17,13 @@ use super::status::render_work;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, PlanStage, Record};
-use crate::flow::bottle_place::place_of_issue;
+use crate::flow::bottle_place::{place_of_issue, place_of_row};
 use crate::flow::thread::{
     Assignment, AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
     read_conversation, thumbs_of_members,
 };
-use crate::rules::bottle_place::explain_absence;
+use crate::flow::travel;
+use crate::rules::bottle_place::{BottlePlace, explain_absence};
 use crate::rules::command::{CommandFacts, CommentCommand, MemberCommand};
 use crate::rules::decide::{IssueState, PullState, WakeFacts, WorkFacts};
 use crate::rules::status_text::STATUS_MARK;
@@ -467,12 +469,15 @@ pub(super) fn find_bottle(
     service: &Service,
     work: &WorkItem,
 ) -> Result<Option<(Bottle, Record)>, Failure> {
-    let slug = match &work.slug {
-        Some(slug) => Some(slug.clone()),
-        None => {
-            let known = service.store.forge_state(&work.key).or_general()?;
-            known.filter(|it| it.status != BottleState::Destroyed).map(|it| it.slug)
-        }
-    };
+    let is_alive = |row: &ForgeState| row.status != BottleState::Destroyed;
+    let row = service.store.forge_state(&work.key).or_general()?.filter(is_alive);
+    if let Some(row) = row.as_ref().filter(|row| row.saved.is_some())
+        && place_of_row(&service.home, &service.host, row)? == BottlePlace::Stored
+    {
+        // What is known of it is in the store, and what may be on this disk is older.
+        let record = travel::stored_record(&service.home, row)?;
+        return Ok(record.map(|record| (Bottle::of_stored(&service.home, &record), record)));
+    }
+    let slug = work.slug.clone().or(row.map(|row| row.slug));
     Ok(slug.and_then(|slug| Bottle::open(&service.home, &slug).ok()))
 }

@@ -1,5 +1,6 @@
 //! Bottles and leases of other hosts: nothing is removed because it is absent on this disk.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -74,6 +75,7 @@ fn add_row(store: &dyn Store, host: &str) {
         bottle_names: Vec::new(),
         backend_name: "bwrap".to_owned(),
         host: Some(host.to_owned()),
+        saved: None,
         agent_git_user: String::new(),
         pr_number: None,
         status: BottleState::Running,
@@ -102,7 +104,7 @@ fn a_bottle_that_is_being_made_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let service = service(folder.path());
     let work = queue(&*service.store);
-    let bottle = Bottle::create(&service.home, SLUG).expect("a folder");
+    let bottle = Bottle::create(&service.home, SLUG, &BTreeSet::new()).expect("a folder");
     add_row(&*service.store, LOCAL_HOST);
     assert!(find_bottle(&service, &work).expect("no failure").is_none());
     assert!(bottle.path().exists(), "the folder stays");
@@ -113,7 +115,7 @@ fn a_bottle_that_is_being_made_is_left_alone() {
 fn a_bottle_that_a_killed_process_left_empty_is_removed_with_its_row() {
     let folder = tempfile::tempdir().expect("a folder");
     let service = service(folder.path());
-    let bottle = Bottle::create(&service.home, SLUG).expect("a folder");
+    let bottle = Bottle::create(&service.home, SLUG, &BTreeSet::new()).expect("a folder");
     std::fs::write(bottle.path().join(".record.json.part"), "{").expect("half a record");
     assert_eq!(find_with_row_of(&service, LOCAL_HOST), Ok(false));
     assert!(!bottle.path().exists());

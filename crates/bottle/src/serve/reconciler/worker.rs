@@ -9,7 +9,7 @@ use engine::agent_result::AgentClaim;
 use host::signal::{Cancel, CancelReason};
 use jiff::Timestamp;
 use model::exit::BottleExit;
-use orchestrator_db::{IssueKey, WorkItem, WorkRequest};
+use orchestrator_db::{BottleState, IssueKey, WorkItem, WorkRequest};
 use shell::Ui;
 use shell::runtime::COMMAND_STACK_BYTES;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
-use crate::flow::bottle_place::place_of_issue;
+use crate::flow::bottle_place::{place_of_issue, place_of_row};
 use crate::flow::check::repair_prompt;
 use crate::flow::context::{RunContext, TransientFailure};
 use crate::flow::end::{Loss, destroy};
@@ -30,6 +30,7 @@ use crate::flow::open::{self, NextRun, PromptRequest, RunClaim, StartRequest};
 use crate::flow::recover::{freeze_if_idle, recover};
 use crate::flow::run_record::load_run;
 use crate::flow::spending::{RunBudget, settle_issue};
+use crate::flow::travel::{bring_here, save_claimed};
 use crate::flow::wake::{WakePrompt, wake_prompt};
 use crate::rules::bottle_place::{BottlePlace, explain_absence};
 use crate::rules::budget::BudgetReason;
@@ -131,6 +132,8 @@ fn perform(
         Job::Run(work) => {
             let budget = Arc::new(RunBudget::new(service.settings().budget.clone()));
             let ran = run(service, rows, &work, &budget, cancel);
+            // Also after a failure: another host may have the next claim.
+            let saved = save(service, rows, &work, cancel);
             let Service { home, host, store, .. } = service;
             if let Err(failure) = settle_issue(home, host, &**store, &work.key) {
                 tracing::warn!(%failure, "what was spent is settled later");
@@ -147,7 +150,7 @@ fn perform(
                 }
                 ran => ran,
             };
-            let ended = match ran {
+            let ended = match saved.and(ran) {
                 Ok(RunEnd::Unneeded(reason)) => Ok(JobOutcome::Unneeded(reason)),
                 Ok(RunEnd::Stopped) => Ok(JobOutcome::Stopped),
                 Ok(RunEnd::Ran) => {
@@ -185,7 +188,7 @@ fn run(
 ) -> Result<RunEnd, Failure> {
     let repos = service.repos();
     let repo = repos.of(&work.key)?;
-    let found = find_or_clean_up(service, rows, work)?;
+    let found = bring_or_clean_up(service, rows, work, cancel)?;
     let ui = Ui::log(&format!("{}#{}", repo.full_name(), work.key.issue_number));
     let (home, transient) = (&service.home, TransientFailure::Wait);
     let settings = service.settings();
@@ -385,6 +388,55 @@ pub(super) fn find_or_clean_up(
     }
 }
 
+/// The bottle of a claimed item, which is fetched from the store of bottles if this host has not got its newest state.
+fn bring_or_clean_up(
+    service: &Service,
+    rows: IssueRows<'_>,
+    work: &WorkItem,
+    cancel: &Cancel,
+) -> Result<Option<(Bottle, Record)>, Failure> {
+    let Service { home, host, store, .. } = service;
+    let row = store.forge_state(&work.key).or_general()?;
+    if let Some(row) = row.filter(|row| row.saved.is_some() && row.status != BottleState::Destroyed)
+    {
+        let place = place_of_row(home, host, &row)?;
+        if matches!(place, BottlePlace::Cached | BottlePlace::Stored) {
+            let repos = service.repos();
+            let source = block_on(repos.of(&work.key)?.source(home))?;
+            in_context(service, rows, &row.slug, cancel, |context| {
+                bring_here(context, &row, &place, &source)
+            })?;
+        }
+    }
+    find_or_clean_up(service, rows, work)
+}
+
+/// Saves the bottle of a claim in the store of bottles, if there is one.
+fn save(
+    service: &Service,
+    rows: IssueRows<'_>,
+    work: &WorkItem,
+    cancel: &Cancel,
+) -> Result<(), Failure> {
+    let Some((bottle, _)) = find_or_clean_up(service, rows, work)? else { return Ok(()) };
+    let slug = bottle.slug().as_str();
+    in_context(service, rows, slug, cancel, |context| save_claimed(context, slug))
+}
+
+fn in_context<T>(
+    service: &Service,
+    rows: IssueRows<'_>,
+    name: &str,
+    cancel: &Cancel,
+    act: impl FnOnce(RunContext<'_>) -> T,
+) -> T {
+    let ui = Ui::log(name);
+    let (home, transient) = (&service.home, TransientFailure::Wait);
+    let settings = service.settings();
+    let public_url = settings.public_url.as_deref();
+    act(RunContext { ui: &ui, home, rows, cancel, transient, public_url })
+}
+
 fn remove(
     service: &Service,
     rows: IssueRows<'_>,
@@ -392,7 +444,9 @@ fn remove(
     loss: Loss,
 ) -> Result<(), Failure> {
     let Some(slug) = &work.slug else { return Ok(()) };
+    let brought = bring_or_clean_up(service, rows, work, &Cancel::new());
     match place_of_issue(&service.home, &service.host, &*service.store, &work.key)? {
+        Some((_, BottlePlace::Cached | BottlePlace::Stored)) => return brought.map(drop),
         // A person gives up what cannot be found.
         Some((slug, BottlePlace::Missing)) if loss == Loss::Accepted => {
             return rows.give_up(&work.key, &slug);

@@ -2,7 +2,9 @@
 //!
 //! The walk is in `walk` and follows no link; this module has the operation on each entry.
 
+mod build;
 mod mask;
+mod read;
 mod walk;
 
 use std::ffi::{CStr, OsString};
@@ -13,7 +15,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, unlinkat};
 
+pub use build::{EntryAttributes, TreeBuilder};
 pub use mask::mask_tree;
+pub use read::{FoundEntry, TreeEntryKind, read_tree};
 
 use super::FileError;
 use walk::{TreeAccess, TreeWalkEntry, Visit, walk};

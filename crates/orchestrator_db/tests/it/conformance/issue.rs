@@ -19,6 +19,7 @@ pub(crate) fn state(key: IssueKey) -> ForgeState {
         bottle_names: vec!["base".to_owned(), "a \"quoted\" one".to_owned()],
         backend_name: "bwrap".to_owned(),
         host: Some("here".to_owned()),
+        saved: None,
         agent_git_user: "bot1".to_owned(),
         pr_number: None,
         status: BottleState::Running,

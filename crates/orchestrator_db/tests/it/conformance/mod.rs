@@ -9,6 +9,7 @@ pub(crate) mod fence;
 pub(crate) mod issue;
 pub(crate) mod outbox;
 pub(crate) mod process;
+pub(crate) mod saved;
 pub(crate) mod work;
 
 /// An engine with a database of its own.
@@ -40,6 +41,10 @@ macro_rules! with_promises {
                 a_bottle_is_written_by_its_host_alone
                 a_bottle_of_an_unnamed_host_becomes_that_of_its_first_writer
                 an_issue_is_claimed_by_the_host_that_has_its_bottle }
+            saved { a_saved_state_is_read_back_and_goes_with_its_bottle
+                a_bottle_that_is_saved_moves_to_the_host_that_claims_it
+                an_older_owner_saves_and_moves_nothing
+                what_a_holder_waits_for_is_told_and_changes_no_state }
             work { a_delivery_that_comes_twice_counts_once
                 deliveries_wait_in_their_order_until_they_are_handled_and_outlive_the_store
                 only_what_was_handled_is_forgotten

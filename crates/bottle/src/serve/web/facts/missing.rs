@@ -6,7 +6,7 @@ use super::super::Web;
 use super::super::problem::Problem;
 use super::case::{IssueSummary, summarize_issue};
 use crate::flow::bottle_place::place_of_issue;
-use crate::rules::bottle_place::explain_absence;
+use crate::rules::bottle_place::{BottlePlace, explain_absence};
 
 /// A bottle that the database knows.
 pub(crate) struct MissingBottle {
@@ -58,5 +58,10 @@ fn fate_of(web: &Web, state: &ForgeState, events: &[WorkEvent]) -> Result<String
 fn absence_of(web: &Web, key: &IssueKey) -> Result<Option<String>, Problem> {
     let service = &web.service;
     let place = place_of_issue(&service.home, &service.host, &*service.store, key)?;
-    Ok(place.and_then(|(slug, place)| explain_absence(&place, &slug)))
+    Ok(place.and_then(|(slug, place)| match place {
+        BottlePlace::Stored => Some(format!(
+            "the bottle '{slug}' is in the store of bottles; the host that goes on with it fetches it"
+        )),
+        other => explain_absence(&other, &slug),
+    }))
 }

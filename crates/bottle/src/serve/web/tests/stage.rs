@@ -179,7 +179,7 @@ impl Stage {
 
     /// A bottle with its record.
     pub(super) fn bottle(&self, slug: &str, state: BottleState, issue: Option<u64>) -> Bottle {
-        let bottle = Bottle::create(&self.service.home, slug).expect("a bottle");
+        let bottle = Bottle::create(&self.service.home, slug, &BTreeSet::new()).expect("a bottle");
         let sha = |letter: &str| Sha::parse(&letter.repeat(40)).expect("a commit");
         let branch = |text: &str| BranchName::parse(text).expect("a branch");
         let record = Record {
@@ -334,6 +334,7 @@ impl Stage {
             bottle_names: Vec::new(),
             backend_name: "bwrap".to_owned(),
             host: Some(LOCAL_HOST.to_owned()),
+            saved: None,
             agent_git_user: String::new(),
             pr_number: None,
             status: BottleState::Destroyed,
@@ -362,6 +363,7 @@ impl Stage {
             bottle_names: Vec::new(),
             backend_name: "bwrap".to_owned(),
             host: Some(host.to_owned()),
+            saved: None,
             agent_git_user: String::new(),
             pr_number: None,
             status: match work.state {

@@ -189,6 +189,7 @@ fn row_of(issue_number: u64, host: &str) -> ForgeState {
         bottle_names: Vec::new(),
         backend_name: "bwrap".to_owned(),
         host: Some(host.to_owned()),
+        saved: None,
         agent_git_user: String::new(),
         pr_number: Some(issue_number + 1),
         status: BottleState::Frozen,
