@@ -10,7 +10,7 @@ use shell::terminal::hide;
 use crate::PROGRAM;
 use crate::commands::{
     demo, destroy, diff, dispatch, doctor, exec, freeze, hook, init, key, list, logs, manifest,
-    orchestrate, provenance, prune, serve, show, start,
+    orchestrate, provenance, prune, serve, show, start, worker,
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::End;
@@ -60,6 +60,7 @@ enum BottleCommand {
     #[command(subcommand)]
     Orchestrate(orchestrate::OrchestrateCommand),
     Serve(serve::ServeArgs),
+    Worker(worker::WorkerArgs),
     Dispatch(dispatch::DispatchArgs),
     Init(init::BottleInitArgs),
     /// Show or change the shared configuration; show or check that of `serve`
@@ -111,6 +112,7 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         }
         BottleCommand::Orchestrate(command) => orchestrate::cmd_orchestrate(ui, command),
         BottleCommand::Serve(args) => serve::cmd_serve(ui, &args),
+        BottleCommand::Worker(args) => worker::cmd_worker(ui, &args),
         BottleCommand::Dispatch(args) => dispatch::cmd_dispatch(ui, &args),
         BottleCommand::Init(args) => init::cmd_init(ui, &args),
         BottleCommand::Config(command) => serve::cmd_config(ui, &command),

@@ -59,6 +59,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("orchestrate status", "bot-bottle orchestrate status"),
     ("serve", "bot-bottle serve --config serve.toml"),
+    ("worker", "bot-bottle worker --config serve.toml"),
     (
         "dispatch",
         "bot-bottle dispatch acme/widget --agent worker --prompt 'Update the lock file'\nbot-bottle dispatch acme/widget --agent worker --prompt @task.md --key release-12",

@@ -21,6 +21,7 @@ pub(crate) mod prune;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod start;
+pub(crate) mod worker;
 
 use std::io::Read;
 

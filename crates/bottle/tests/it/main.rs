@@ -54,4 +54,6 @@ mod statements;
 mod support;
 mod terminal;
 mod web;
+#[cfg(feature = "postgres")]
+mod worker;
 mod wrong_invocations;

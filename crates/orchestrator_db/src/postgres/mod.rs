@@ -4,6 +4,7 @@
 mod chore;
 mod dispatch;
 mod health;
+mod host_row;
 mod inbox;
 mod issue;
 mod lease;

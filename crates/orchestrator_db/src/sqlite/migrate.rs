@@ -20,6 +20,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     DISPATCHES_AND_NOTICES,
     HOSTS_AND_CLAIMS,
     CHORES,
+    SUMMARIES,
 ];
 
 const FORGE_STATE: &str = "
@@ -222,6 +223,13 @@ const CHORES: &str = "
         holder TEXT NOT NULL,
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+";
+
+/// What other hosts need to know of a bottle, and the bottles that are to be destroyed.
+const SUMMARIES: &str = "
+    ALTER TABLE forge_state ADD COLUMN summary TEXT;
+    CREATE INDEX work_to_destroy ON work (destroy_at) WHERE destroy_at IS NOT NULL;
+    CREATE INDEX work_of_holder ON work (holder) WHERE holder IS NOT NULL;
 ";
 
 /// Refuses a newer schema before anything in the database changes.

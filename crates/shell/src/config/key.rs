@@ -158,6 +158,13 @@ pub const KEYS: &[Key] = &[
         )
     },
     Key {
+        default: "true",
+        ..switch(
+            "fleet.run_bottles",
+            "Run bottles on the host of bot-bottle serve, and not only on those of its workers",
+        )
+    },
+    Key {
         variable: Some("BOTTLEWORKS_ADVISORIES"),
         ..text(
             "security.advisories",

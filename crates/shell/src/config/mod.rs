@@ -136,6 +136,8 @@ pub struct FleetEntry {
     pub password_file: Option<PathBuf>,
     pub password_command: Option<String>,
     pub ca_file: Option<PathBuf>,
+    /// False if `serve` leaves bottles to the workers.
+    pub run_bottles: Option<bool>,
 }
 
 impl FleetEntry {

@@ -7,7 +7,8 @@ use jiff::SignedDuration;
 use model::escape::escape_line;
 use model::id::Sha;
 use orchestrator_db::{
-    BottleState, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest, WorkState,
+    BottleState, ForgeState, IssueKey, IssueText, WakeCause, WorkHold, WorkItem, WorkRequest,
+    WorkState,
 };
 
 use super::order::{TurnSeen, observe_turn};
@@ -17,11 +18,12 @@ use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, PlanStage, Record};
 use crate::flow::bottle_place::place_of_issue;
+use crate::flow::bottle_summary::{BottleSummary, load_summary};
 use crate::flow::thread::{
     Assignment, AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
     read_conversation, thumbs_of_members,
 };
-use crate::rules::bottle_place::explain_absence;
+use crate::rules::bottle_place::{BottlePlace, explain_absence};
 use crate::rules::command::{CommandFacts, CommentCommand, MemberCommand};
 use crate::rules::decide::{IssueState, PullState, WakeFacts, WorkFacts};
 use crate::rules::status_text::STATUS_MARK;
@@ -79,7 +81,14 @@ pub(super) async fn observe_issue(
         Some(work) => find_bottle(service, work)?,
         None => None,
     };
-    let record = bottle.as_ref().map(|(_, record)| record);
+    let summary = match (&bottle, &work) {
+        (None, Some(work)) => find_summary(service, work)?,
+        _ => None,
+    };
+    let record = match (&bottle, &summary) {
+        (Some((_, record)), _) => Some(record),
+        (None, summary) => summary.as_ref().map(|summary| &summary.record),
+    };
     let access = repo.shared_access(key.issue_number, record.and_then(|record| record.pull));
     let facts = work.as_ref().map(|work| WorkFacts {
         state: work.state,
@@ -123,7 +132,7 @@ pub(super) async fn observe_issue(
     })
 }
 
-/// The observation of an issue whose bottle is away; `None` if it is here, or there is none.
+/// The observation of an issue whose bottle is away; `None` if it is here or known by its row, or there is none.
 fn observe_away(
     service: &Service,
     work: Option<&WorkItem>,
@@ -133,9 +142,13 @@ fn observe_away(
     };
     let Service { home, host, store, .. } = service;
     let place = place_of_issue(home, host, &**store, &work.key)?;
-    let Some(reason) = place.and_then(|(slug, place)| explain_absence(&place, &slug)) else {
+    let Some((slug, place)) = place else { return Ok(None) };
+    let is_elsewhere = matches!(place, BottlePlace::Elsewhere { .. });
+    // While it is being made, what people say can be read without it, and a stop reaches its holder.
+    if is_elsewhere && (work.state.is_held() || find_summary(service, work)?.is_some()) {
         return Ok(None);
-    };
+    }
+    let Some(reason) = explain_absence(&place, &slug) else { return Ok(None) };
     tracing::info!(issue = %work.key, reason, "not observed");
     Ok(Some(IssueObservation {
         state: IssueState { is_open: true, ..IssueState::default() },
@@ -289,6 +302,10 @@ async fn sort_commands(
     read: &Assignment,
 ) -> Result<Vec<CommentCommand>, Failure> {
     let mut commands = Vec::new();
+    // Two servers that look at once would both answer.
+    if !service.turn.is_ours() {
+        return Ok(commands);
+    }
     for command in &read.commands {
         answer_command(service, access, forge, work, awaits_approval, read, command).await?;
         let is_void = command.command == MemberCommand::Approve && !awaits_approval;
@@ -317,7 +334,7 @@ async fn answer_command(
     let stored = command.delivery_id(&work.key);
     let facts = CommandFacts {
         state: work.state,
-        has_bottle: find_bottle(service, work)?.is_some(),
+        has_bottle: find_bottle(service, work)?.is_some() || find_summary(service, work)?.is_some(),
         awaits_approval,
         is_stored: service.store.has_delivery(COMMENT_SOURCE, &stored).or_general()?,
         status: status.strip_prefix(STATUS_MARK).unwrap_or(&status),
@@ -461,18 +478,34 @@ fn found<T>(read: Result<T, Failure>) -> Result<Option<T>, Failure> {
     }
 }
 
-/// The bottle of a work item, if its record can be read. A claimed item does not have the bottle's name yet; then the
-/// forge state has it.
+/// The bottle of a work item on this host, if its record can be read. A claimed item does not have the bottle's name yet; then
+/// the forge state has it. A folder of the same name that an earlier bottle left here is not the one on another host.
 pub(super) fn find_bottle(
     service: &Service,
     work: &WorkItem,
 ) -> Result<Option<(Bottle, Record)>, Failure> {
-    let slug = match &work.slug {
-        Some(slug) => Some(slug.clone()),
-        None => {
-            let known = service.store.forge_state(&work.key).or_general()?;
-            known.filter(|it| it.status != BottleState::Destroyed).map(|it| it.slug)
-        }
+    let known = service.store.forge_state(&work.key).or_general()?;
+    let known = known.filter(|it| it.status != BottleState::Destroyed);
+    let is_here = |known: &ForgeState| known.host.as_ref().is_none_or(|it| *it == service.host);
+    let slug = match known {
+        Some(known) if !is_here(&known) => None,
+        known => work.slug.clone().or(known.map(|it| it.slug)),
     };
     Ok(slug.and_then(|slug| Bottle::open(&service.home, &slug).ok()))
+}
+
+/// What another host has stored of the bottle of a work item.
+pub(super) fn find_summary(
+    service: &Service,
+    work: &WorkItem,
+) -> Result<Option<BottleSummary>, Failure> {
+    let known = service.store.forge_state(&work.key).or_general()?;
+    let is_elsewhere = known.is_some_and(|known| {
+        let host = known.host.as_ref();
+        known.status != BottleState::Destroyed && host.is_some_and(|it| *it != service.host)
+    });
+    match is_elsewhere {
+        true => load_summary(&*service.store, &work.key),
+        false => Ok(None),
+    }
 }
