@@ -24,6 +24,7 @@ mod work;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{
     DatabaseHealth, PostgresOptions, ReplicationState, check_postgres, open_postgres,
+    worker_role_sql,
 };
 pub use delivery::{About, Delivery, DeliveryInsert};
 pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};

@@ -87,7 +87,7 @@ fn an_issue_becomes_a_pull_request_with_the_database_in_postgresql() {
     let person = &serving.scene.person;
     assert!(!person.home().join("bot-bottle.db").exists(), "nothing is in a file");
     let doctor = person.run(&["doctor"]);
-    assert!(doctor.stdout.contains("accepts writes, schema 2"), "{}", doctor.snapshot());
+    assert!(doctor.stdout.contains("accepts writes, schema 3"), "{}", doctor.snapshot());
     assert!(doctor.stdout.contains("work waits while the server is down"), "{}", doctor.snapshot());
     assert_eq!(serving.stop(), Some(0));
     let turns = server.sql_in(DATABASE, "SELECT count(*) FROM chore");

@@ -133,7 +133,7 @@ fn a_schema_of_a_newer_version_is_refused() {
     drop(open(&address));
     connect(&address).batch_execute("INSERT INTO bot_bottle_schema (version) VALUES (99)").unwrap();
     let error = open_postgres(&options(&address)).unwrap_err();
-    assert!(matches!(error, DbError::Newer { found: 99, known: 2, .. }), "{error}");
+    assert!(matches!(error, DbError::Newer { found: 99, known: 3, .. }), "{error}");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn the_state_of_a_database_is_told() {
     assert_eq!((before.schema, before.replication), (None, ReplicationState::Alone));
     drop(open(&address));
     let health = check_postgres(&options(&address)).unwrap();
-    assert_eq!((health.schema, health.known_schema), (Some(2), 2));
+    assert_eq!((health.schema, health.known_schema), (Some(3), 3));
     assert!(health.accepts_writes && health.is_durable);
     assert_eq!(health.encoding, "UTF8");
     assert!(health.clock_difference.abs() < PATIENCE.try_into().unwrap());

@@ -216,8 +216,11 @@ impl Reconciler {
             }
         }
         let drained = self.drain().await;
-        let left = end_turn(&self.service, &self.holder)
-            .and_then(|()| leave_host(&self.service, &self.holder));
+        let left = match self.service.duties.looks {
+            true => end_turn(&self.service, &self.holder),
+            false => Ok(()),
+        };
+        let left = left.and_then(|()| leave_host(&self.service, &self.holder));
         drained.and(left)
     }
 
@@ -353,11 +356,13 @@ impl Reconciler {
 
     fn begin_once(&mut self, stop: &Cancel) -> Result<(), Failure> {
         self.report_host()?;
-        end_earlier_turns(&self.service, &self.holder)?;
-        if self.service.duties.looks && !self.try_turn(stop)? {
-            tracing::info!(
-                "another server on this database reconciles; this one waits for its turn"
-            );
+        if self.service.duties.looks {
+            end_earlier_turns(&self.service, &self.holder)?;
+            if !self.try_turn(stop)? {
+                tracing::info!(
+                    "another server on this database reconciles; this one waits for its turn"
+                );
+            }
         }
         self.take_over()
     }

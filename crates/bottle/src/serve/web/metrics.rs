@@ -41,7 +41,7 @@ pub(crate) async fn show(State(web): State<WebState>) -> Result<impl IntoRespons
     Ok((TEXT_FORMAT, text))
 }
 
-/// The metrics of a worker: what it does itself, and the leases of all hosts.
+/// The metrics of a worker: what it does itself. Its login may not see more.
 pub(crate) fn render_worker(service: &Service) -> Result<String, Problem> {
     let version = vec![(web_base::asset::VERSION.to_owned(), 1.0)];
     let mut metrics = vec![
@@ -53,7 +53,7 @@ pub(crate) fn render_worker(service: &Service) -> Result<String, Problem> {
         let help = "Free disk space where bottles are stored.";
         Metric::gauge("bot_bottle_disk_free_bytes", help, u64_number(free))
     }));
-    metrics.extend(fleet(service)?);
+    metrics.extend(hosts(&service.store.hosts()?, Some(&service.host)));
     metrics.extend(counters(&service.vitals));
     Ok(render(&metrics) + &render_vitals(&service.vitals))
 }
@@ -92,27 +92,38 @@ fn fleet(service: &Service) -> Result<Vec<Metric>, Problem> {
             u64_number(leases.without_host),
         ),
     ];
-    let hosts: Vec<HostRow> = service.store.hosts()?;
-    if !hosts.is_empty() {
-        let live = || hosts.iter().filter(|host| host.is_live);
-        let (slots, busy) = live().fold((0, 0), |(slots, busy), host| {
-            (slots + u64::from(host.report.slots), busy + u64::from(host.report.busy))
-        });
-        let up = |host: &HostRow| (host.report.name.clone(), f64::from(u8::from(host.is_live)));
-        metrics.push(Metric::gauge_by(
+    metrics.extend(hosts(&service.store.hosts()?, None));
+    Ok(metrics)
+}
+
+/// Reports of the hosts, or of one of them; nothing where no host reports itself.
+fn hosts(rows: &[HostRow], only: Option<&str>) -> Vec<Metric> {
+    let rows = || rows.iter().filter(|row| only.is_none_or(|name| row.report.name == name));
+    if rows().next().is_none() {
+        return Vec::new();
+    }
+    let (slots, busy) = rows().filter(|row| row.is_live).fold((0, 0), |(slots, busy), row| {
+        (slots + u64::from(row.report.slots), busy + u64::from(row.report.busy))
+    });
+    let up = |row: &HostRow| (row.report.name.clone(), f64::from(u8::from(row.is_live)));
+    let states = vec![
+        ("busy".to_owned(), u64_number(busy)),
+        ("free".to_owned(), u64_number(slots.saturating_sub(busy))),
+    ];
+    vec![
+        Metric::gauge_by(
             "bot_bottle_host_up",
             "1 if the process of the host reports itself.",
             "host",
-            hosts.iter().map(up).collect(),
-        ));
-        let slots = vec![
-            ("busy".to_owned(), u64_number(busy)),
-            ("free".to_owned(), u64_number(slots.saturating_sub(busy))),
-        ];
-        let help = "Slots for bottles on all hosts that report themselves.";
-        metrics.push(Metric::gauge_by("bot_bottle_slots", help, "state", slots));
-    }
-    Ok(metrics)
+            rows().map(up).collect(),
+        ),
+        Metric::gauge_by(
+            "bot_bottle_slots",
+            "Slots for bottles on the hosts that report themselves.",
+            "state",
+            states,
+        ),
+    ]
 }
 
 impl Metric {

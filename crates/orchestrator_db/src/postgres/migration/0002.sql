@@ -19,4 +19,3 @@ CREATE INDEX work_rank ON work (((queued_at AT TIME ZONE 'UTC') - priority_mins 
 CREATE INDEX work_for_budget ON work (owner, repo, issue_number) WHERE state = 'waiting' AND waits_for = 'budget';
 CREATE INDEX work_to_destroy ON work (destroy_at) WHERE destroy_at IS NOT NULL;
 CREATE INDEX forge_state_of_host ON forge_state (host) WHERE status <> 'destroyed';
-CREATE INDEX delivery_of_user ON delivery (seq) WHERE handled_at IS NULL AND source IN ('page', 'comment');
