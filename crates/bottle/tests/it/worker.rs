@@ -94,12 +94,23 @@ struct Worker {
 
 impl Worker {
     fn start(fleet: &Fleet, name: &str) -> Self {
-        Self::start_with(fleet, name, &[])
+        let (home, env) = other_home(fleet.scene(), name);
+        let child = Self::launch(fleet.scene(), name, &env, &[]);
+        Self { name: name.to_owned(), home, env, child }
     }
 
-    fn start_with(fleet: &Fleet, name: &str, more: &[(&str, &str)]) -> Self {
-        let (home, env) = other_home(fleet.scene(), name);
-        let child = Self::launch(fleet.scene(), name, &env, more);
+    /// One that uses the database with a login of its own.
+    fn start_with_login(fleet: &Fleet, name: &str) -> Self {
+        let made = fleet.scene().person.run(&["fleet", "role", name]);
+        assert_eq!(made.status, Some(0), "{}", made.snapshot());
+        fleet.sql(&made.stdout);
+        let (home, mut env) = other_home(fleet.scene(), name);
+        let text = std::fs::read_to_string(shared_config(fleet.scene())).expect("a configuration");
+        let config = home.join("config.toml");
+        std::fs::write(&config, text.replace("user=postgres", &format!("user={name}")))
+            .expect("written");
+        config.to_str().expect("a path").clone_into(&mut env[1].1);
+        let child = Self::launch(fleet.scene(), name, &env, &[]);
         Self { name: name.to_owned(), home, env, child }
     }
 
@@ -207,6 +218,28 @@ fn a_webhook_to_one_host_becomes_a_pull_request_of_a_worker_on_another() {
         fleet.sql("SELECT status FROM forge_state") == "destroyed"
     });
     wait_until("the end of its folder", || !worker.bottle().join("workspace").exists());
+}
+
+#[test]
+fn a_worker_with_a_login_of_its_own_does_an_issue_from_end_to_end() {
+    let Some(fleet) = Fleet::start(&format!("{COMMIT}{DONE}"), SELDOM) else { return };
+    let worker = Worker::start_with_login(&fleet, "w1");
+    fleet.serving.label();
+    let reason = fleet.wait("frozen");
+    assert!(reason.contains("up for review"), "{reason}\n{}", fleet.log());
+    fleet.comment("One more thing, please.");
+    wait_until("a second run", || worker.runs().len() == 2);
+    fleet.wait("frozen");
+    assert_eq!((fleet.serving.pulls(), fleet.claims().as_str()), (1, "2"));
+    let logins = fleet.sql("SELECT string_agg(login || ' ' || role, ',' ORDER BY role) FROM host");
+    assert_eq!(logins, "postgres serve,w1 worker");
+    let listed = fleet.scene().person.json(&["fleet", "status"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(2), "{listed:#}");
+    let pull: u64 = fleet.sql("SELECT pr_number FROM forge_state").parse().expect("a number");
+    fleet.scene().forge.merge_pull(pull);
+    fleet.serving.tell("pull_request_merged-closed", Room::Pull, pull);
+    wait_until("the end of its folder", || !worker.bottle().join("workspace").exists());
+    assert!(!fleet.log().contains("permission denied"), "{}", fleet.log());
 }
 
 #[test]

@@ -115,7 +115,7 @@ enum Event {
     /// A delivery was stored here, or another process has stored something.
     Arrived,
     Ended(JobResult),
-    Observed(TaskResult<IssueObservation>),
+    Observed(Box<TaskResult<IssueObservation>>),
     Found(IssueKey),
     Reloaded,
     Sweep,
@@ -231,7 +231,7 @@ impl Reconciler {
             _ = stop.cancelled() => None,
             () = service.arrived.notified() => Some(Event::Arrived),
             Some(result) = self.results.recv() => Some(Event::Ended(result)),
-            Some(finished) = self.queue.next_finished() => Some(Event::Observed(finished)),
+            Some(finished) = self.queue.next_finished() => Some(Event::Observed(Box::new(finished))),
             Some(key) = self.found.recv() => Some(Event::Found(key)),
             () = service.reloaded.notified() => Some(Event::Reloaded),
             _ = tickers.sweep.tick() => Some(Event::Sweep),
@@ -251,7 +251,7 @@ impl Reconciler {
         match event {
             Event::Arrived | Event::Tick => Ok(()),
             Event::Ended(result) => self.record_outcome(result),
-            Event::Observed(finished) => self.handle_observation(finished),
+            Event::Observed(finished) => self.handle_observation(*finished),
             Event::Found(key) => {
                 self.queue.enqueue(&key, None);
                 Ok(())
@@ -485,7 +485,7 @@ impl Reconciler {
                 match store.step_work(&work.key, fence, WorkStep::Begin, &note) {
                     // Its worker ends, and its result is dropped.
                     Err(DbError::Fenced { .. }) => {
-                        drop(lease.note_refused(LeaseLoss::RefusedByDatabase))
+                        drop(lease.note_refused(LeaseLoss::RefusedByDatabase));
                     }
                     stepped => work.state = stepped.or_general()?,
                 }
