@@ -9,8 +9,8 @@ use shell::terminal::hide;
 
 use crate::PROGRAM;
 use crate::commands::{
-    demo, destroy, diff, dispatch, doctor, exec, freeze, hook, init, key, list, logs, manifest,
-    orchestrate, provenance, prune, serve, show, start,
+    demo, destroy, diff, dispatch, doctor, exec, fleet, freeze, hook, init, key, list, logs,
+    manifest, orchestrate, provenance, prune, serve, show, start, worker,
 };
 use crate::exit::{Outcome, SUCCESS};
 use crate::flow::end::End;
@@ -60,6 +60,10 @@ enum BottleCommand {
     #[command(subcommand)]
     Orchestrate(orchestrate::OrchestrateCommand),
     Serve(serve::ServeArgs),
+    Worker(worker::WorkerArgs),
+    /// Several hosts on one database: which there are, and logins for workers
+    #[command(subcommand)]
+    Fleet(fleet::FleetCommand),
     Dispatch(dispatch::DispatchArgs),
     Init(init::BottleInitArgs),
     /// Show or change the shared configuration; show or check that of `serve`
@@ -111,6 +115,8 @@ pub(crate) fn dispatch(ui: &Ui, cli: BottleCli) -> Outcome {
         }
         BottleCommand::Orchestrate(command) => orchestrate::cmd_orchestrate(ui, command),
         BottleCommand::Serve(args) => serve::cmd_serve(ui, &args),
+        BottleCommand::Fleet(command) => fleet::cmd_fleet(ui, &command),
+        BottleCommand::Worker(args) => worker::cmd_worker(ui, &args),
         BottleCommand::Dispatch(args) => dispatch::cmd_dispatch(ui, &args),
         BottleCommand::Init(args) => init::cmd_init(ui, &args),
         BottleCommand::Config(command) => serve::cmd_config(ui, &command),

@@ -59,6 +59,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("orchestrate status", "bot-bottle orchestrate status"),
     ("serve", "bot-bottle serve --config serve.toml"),
+    ("worker", "bot-bottle worker --config serve.toml"),
+    ("fleet status", "bot-bottle fleet status\nbot-bottle fleet status --json"),
+    ("fleet role", "bot-bottle fleet role worker_1"),
     (
         "dispatch",
         "bot-bottle dispatch acme/widget --agent worker --prompt 'Update the lock file'\nbot-bottle dispatch acme/widget --agent worker --prompt @task.md --key release-12",

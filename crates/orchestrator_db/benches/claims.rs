@@ -81,7 +81,7 @@ fn main() {
         ROUNDS,
         || {
             fill(&server);
-            let works = stores[0].claimable_works("bench").expect("items");
+            let works = stores[0].claimable_works("bench", CLAIMS).expect("items");
             assert_eq!(works.len(), CLAIMS);
             time(|| claim_all(&stores, &works))
         },

@@ -10,6 +10,7 @@ mod dispatch;
 mod error;
 mod fence;
 mod forge_state;
+mod host_row;
 mod notice;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -23,12 +24,14 @@ mod work;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{
     DatabaseHealth, PostgresOptions, ReplicationState, check_postgres, open_postgres,
+    worker_role_sql,
 };
 pub use delivery::{About, Delivery, DeliveryInsert};
 pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 pub use error::DbError;
 pub use fence::{Fence, HeldLease, Writer};
 pub use forge_state::{ForgeState, IssueKey, SavedState};
+pub use host_row::{HeldLeases, HostReport, HostRow, HostSeat};
 pub use notice::{Notice, NoticeDelivery, NoticeState};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};
@@ -38,8 +41,8 @@ pub use spending::{
 };
 pub use sqlite::open_file;
 pub use store::{
-    DispatchStore, InboxStore, IssueStore, LeaseStore, NoticeStore, ProcessStore, SavedBottleStore,
-    SpendingStore, Store, UserActionStore, WorkStore,
+    DispatchStore, HostStore, InboxStore, IssueStore, LeaseStore, NoticeStore, ProcessStore,
+    SavedBottleStore, SpendingStore, Store, UserActionStore, WorkStore,
 };
 pub use user_action::UserActionRecord;
 pub use work::{

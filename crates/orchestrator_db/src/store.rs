@@ -12,6 +12,7 @@ use crate::dispatch::{Dispatch, ScheduleMark};
 use crate::error::DbError;
 use crate::fence::{Fence, HeldLease, Writer};
 use crate::forge_state::{ForgeState, IssueKey};
+use crate::host_row::{HeldLeases, HostReport, HostRow, HostSeat};
 use crate::notice::{Notice, NoticeDelivery};
 use crate::rules::lifecycle::{WorkState, WorkStep};
 use crate::rules::status::{BottleState, BottleStep};
@@ -32,6 +33,7 @@ pub trait Store:
     + NoticeStore
     + UserActionStore
     + ProcessStore
+    + HostStore
 {
 }
 
@@ -47,6 +49,7 @@ impl<T> Store for T where
         + NoticeStore
         + UserActionStore
         + ProcessStore
+        + HostStore
 {
 }
 
@@ -69,6 +72,18 @@ pub trait IssueStore: Send + Sync {
         pull: Option<u64>,
         writer: Writer<'_>,
     ) -> Result<(), DbError>;
+
+    /// Stores what other hosts need to know of the bottle, as its host writes it. A row of another bottle stays unchanged.
+    fn save_summary(
+        &self,
+        key: &IssueKey,
+        slug: &str,
+        summary: &str,
+        writer: Writer<'_>,
+    ) -> Result<(), DbError>;
+
+    /// What the host of an issue's bottle stored of it last; `None` without a bottle, and before the first time.
+    fn bottle_summary(&self, key: &IssueKey) -> Result<Option<String>, DbError>;
 
     /// Takes a step if the bottle's state allows it, and returns the new state; `None` if the row is another bottle's.
     fn step_bottle(
@@ -115,6 +130,9 @@ pub trait InboxStore: Send + Sync {
 
     /// Unhandled deliveries, in the order of arrival.
     fn unhandled_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, DbError>;
+
+    /// Unhandled deliveries of these sources alone, in the order of arrival.
+    fn unhandled_from(&self, sources: &[&str], limit: usize) -> Result<Vec<Delivery>, DbError>;
 
     /// Deliveries after `seq`, in the order of arrival.
     fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError>;
@@ -196,9 +214,13 @@ pub trait WorkStore: Send + Sync {
 
 /// Claims and their leases, by the database's clock. A holder is named `host/process`.
 pub trait LeaseStore: Send + Sync {
-    /// Items that a host may claim, longest waiting first: queued ones, waiting ones that are due, and those that wait for a
-    /// budget, whose room is judged by the claim. An item whose bottle is on another host is that host's.
-    fn claimable_works(&self, host: &str) -> Result<Vec<WorkItem>, DbError>;
+    /// Items that a host may claim, longest waiting first: the first `limit` of the queued ones and of the waiting ones that
+    /// are due, and all that wait for a budget, whose room is judged by the claim. An item whose bottle is on another host is
+    /// that host's.
+    fn claimable_works(&self, host: &str, limit: usize) -> Result<Vec<WorkItem>, DbError>;
+
+    /// Items that this holder has, and those that nobody holds and whose bottles are to be destroyed by now.
+    fn works_to_maintain(&self, holder: &str) -> Result<Vec<WorkItem>, DbError>;
 
     /// Claims an item, with a reservation for the run that it starts. Both are on disk before anything starts, or neither.
     fn claim_work(
@@ -223,6 +245,15 @@ pub trait LeaseStore: Send + Sync {
         holder: &str,
         lease: Duration,
     ) -> Result<Option<WorkItem>, DbError>;
+
+    /// Raises the fence of a claim above a number that is known elsewhere, because the database was restored to an earlier
+    /// time; `None` if another claim has come since.
+    fn raise_claim(
+        &self,
+        key: &IssueKey,
+        fence: Fence,
+        above: u64,
+    ) -> Result<Option<Fence>, DbError>;
 
     /// Renews the leases of a holder that have not expired, and returns these alone.
     fn renew_leases(&self, holder: &str, lease: Duration) -> Result<Vec<HeldLease>, DbError>;
@@ -349,4 +380,19 @@ pub trait ProcessStore: Send + Sync {
     /// Calls back soon after another process has stored something that is to be done. It only saves time: a call may be lost,
     /// and an engine of one process makes none.
     fn listen(&self, wake: Box<dyn Fn() + Send>);
+}
+
+/// The hosts that share a database, as each one reports itself. A database of one host knows none.
+pub trait HostStore: Send + Sync {
+    /// Reports a host for as long as its process renews it. The process of another home under the same name is refused.
+    fn report_host(&self, report: &HostReport, lease: Duration) -> Result<HostSeat, DbError>;
+
+    /// Takes up that the process of a host has ended in good order.
+    fn leave_host(&self, name: &str, process: &str) -> Result<(), DbError>;
+
+    /// All hosts that ever reported themselves, by name.
+    fn hosts(&self) -> Result<Vec<HostRow>, DbError>;
+
+    /// Leases of work items, over all hosts.
+    fn held_leases(&self) -> Result<HeldLeases, DbError>;
 }

@@ -1,5 +1,6 @@
 //! Work items of the orchestrator, and the events of each.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
@@ -47,8 +48,13 @@ pub struct WorkItem {
 }
 
 impl WorkItem {
+    /// Order of the queue.
+    pub(crate) fn compare_rank(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank()).then_with(|| self.key.cmp(&other.key))
+    }
+
     /// Place in the queue: a priority moves an item by minutes, so nothing is overtaken for ever.
-    pub(crate) fn rank(&self) -> Timestamp {
+    fn rank(&self) -> Timestamp {
         let minutes = SignedDuration::from_mins(self.order.priority_mins);
         self.queued_at.checked_sub(minutes).unwrap_or(self.queued_at)
     }

@@ -8,6 +8,7 @@ pub(crate) mod diff;
 pub(crate) mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod fleet;
 pub(crate) mod freeze;
 pub(crate) mod hook;
 pub(crate) mod init;
@@ -21,6 +22,7 @@ pub(crate) mod prune;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod start;
+pub(crate) mod worker;
 
 use std::io::Read;
 

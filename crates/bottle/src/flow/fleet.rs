@@ -46,6 +46,11 @@ pub(crate) fn fleet_of(home: &Home) -> Result<Option<FleetEntry>, Failure> {
     Ok(fleet.database.is_some().then_some(fleet))
 }
 
+/// True if `serve` runs bottles itself; without a shared database nobody else does.
+pub(crate) fn runs_bottles(home: &Home) -> Result<bool, Failure> {
+    Ok(fleet_of(home)?.is_none_or(|fleet| fleet.run_bottles.unwrap_or(true)))
+}
+
 #[cfg(feature = "postgres")]
 fn open_shared(fleet: &FleetEntry) -> Result<Arc<dyn Store>, Failure> {
     orchestrator_db::open_postgres(&postgres_options(fleet)?).or_general()

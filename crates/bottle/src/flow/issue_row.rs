@@ -16,9 +16,10 @@ use orchestrator_db::{
 
 use super::access::ForgeAccess;
 use super::bottle::Record;
-use super::fleet::{host_name, open_store};
+use super::bottle_summary::BottleSummary;
+use super::fleet::{LOCAL_HOST, host_name, open_store};
 use super::home::Home;
-use super::lease::Lease;
+use super::lease::{Lease, LeaseLoss};
 use super::observe::Source;
 use crate::exit::{Failure, OrGeneral};
 use crate::rules::forge_env::ForgeEnv;
@@ -81,7 +82,12 @@ impl<'a> IssueRows<'a> {
         let raised = source.repo.raise_fence(url, (issue, number), env, FENCE_LIMIT).await;
         match raised.or_general()? {
             RaisedFence::Held(_) => Ok(()),
-            RaisedFence::Newer(_) => Err(self.note_overtaken()),
+            // Either this claim was overtaken, or the database was restored to a time before that of the forge's claim.
+            RaisedFence::Newer(newer) => match self.lease.map(|it| it.raise_above(newer.claim)) {
+                Some(Ok(Some(_))) => Box::pin(self.raise_fence(source, access)).await,
+                Some(Err(failure)) => Err(failure),
+                Some(Ok(None)) | None => Err(self.note_overtaken()),
+            },
             RaisedFence::Rejected { reason } => {
                 let text = format!("origin rejects the fence of issue #{issue}: {reason}");
                 let remedy = "allow the account to push refs below refs/bottleworks/fence/";
@@ -93,7 +99,7 @@ impl<'a> IssueRows<'a> {
     /// Takes up that the forge has a newer claim.
     pub(crate) fn note_overtaken(&self) -> Failure {
         match self.lease {
-            Some(lease) => lease.note_fenced(),
+            Some(lease) => lease.note_refused(LeaseLoss::RefusedByForge),
             None => Failure::new(BottleExit::General, LEASE_LOST),
         }
     }
@@ -127,7 +133,8 @@ impl<'a> IssueRows<'a> {
                 env.issue
             )),
             _ => self.refused(error, BottleExit::General),
-        })
+        })?;
+        self.save_summary(&BottleSummary::of(record))
     }
 
     /// Takes a step of the bottle's state. A row of another bottle stays unchanged.
@@ -138,9 +145,22 @@ impl<'a> IssueRows<'a> {
         let writer = Writer { host: &host, claim: self.claim()? };
         let stepped = store.step_bottle(&key, slug, step, writer);
         match stepped.map_err(|error| self.refused(error, BottleExit::NotFound))? {
-            Some(_) => self.written(store.check_in(&key, slug, record.pull, writer)),
+            Some(_) => {
+                self.written(store.check_in(&key, slug, record.pull, writer))?;
+                self.save_summary(&BottleSummary::of(record))
+            }
             None => Ok(()),
         }
+    }
+
+    /// Stores what other hosts need to know of a bottle, where there may be others.
+    pub(crate) fn save_summary(&self, summary: &BottleSummary) -> Result<(), Failure> {
+        let record = &summary.record;
+        let host = self.host()?;
+        let (Some(env), false) = (&record.forge, host == LOCAL_HOST) else { return Ok(()) };
+        let writer = Writer { host: &host, claim: self.claim()? };
+        let (key, slug, text) = (issue_key(env), record.slug.as_str(), summary.to_text()?);
+        self.written(self.store()?.save_summary(&key, slug, &text, writer))
     }
 
     /// Updates the time of the last sign of life, and the pull request.
@@ -221,7 +241,9 @@ impl<'a> IssueRows<'a> {
     /// A write that the store refused. One that came under an older claim means that the lease is lost.
     fn refused(&self, error: DbError, status: BottleExit) -> Failure {
         match (self.lease, error) {
-            (Some(lease), DbError::Fenced { .. }) => lease.note_fenced(),
+            (Some(lease), DbError::Fenced { .. }) => {
+                lease.note_refused(LeaseLoss::RefusedByDatabase)
+            }
             (_, error) => Failure::of(status, error),
         }
     }

@@ -10,7 +10,7 @@ use host::signal::{Cancel, CancelReason};
 use model::exit::BottleExit;
 use orchestrator_db::{Fence, IssueKey, Store, WorkItem};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrGeneral};
 use crate::rules::lease::{LEASE_LOST, deadline};
 
 /// Claim of a worker on an issue. Once it is lost, everything that was begun under it ends and nothing is written.
@@ -35,13 +35,41 @@ pub(crate) struct LeaseHolder {
     pub(crate) is_shared: bool,
 }
 
+impl LeaseHolder {
+    /// The part of the name that is new with every process.
+    pub(crate) fn process(&self) -> &str {
+        self.name.split_once('/').map_or(self.name.as_str(), |(_, process)| process)
+    }
+}
+
+/// How a lease was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseLoss {
+    /// It ended, and could not be had once more.
+    Expired,
+    /// The database refused a write under it.
+    RefusedByDatabase,
+    /// The forge has a newer claim.
+    RefusedByForge,
+}
+
+impl LeaseLoss {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::RefusedByDatabase => "refused-by-database",
+            Self::RefusedByForge => "refused-by-forge",
+        }
+    }
+}
+
 #[derive(Debug)]
 struct LeaseState {
     fence: Fence,
     /// Length of the lease, and the time on the boot-time clock from which on nothing is written; `None` for work that
     /// nobody has to hold.
     term: Option<(Duration, Duration)>,
-    is_lost: bool,
+    loss: Option<LeaseLoss>,
     /// The file that the shim and the sidecar of the run read.
     file: Option<LeaseFile>,
 }
@@ -57,7 +85,7 @@ impl Lease {
         cancel: Cancel,
     ) -> Self {
         let term = work.state.is_held().then(|| (length, deadline(asked_at, length)));
-        let state = Mutex::new(LeaseState { fence: work.fence, term, is_lost: false, file: None });
+        let state = Mutex::new(LeaseState { fence: work.fence, term, loss: None, file: None });
         Self { store, key: work.key.clone(), holder, cancel, state }
     }
 
@@ -73,7 +101,7 @@ impl Lease {
     /// cannot be asked, it is lost.
     pub(crate) fn fence(&self) -> Result<Fence, Failure> {
         let mut state = self.state();
-        if state.is_lost {
+        if state.loss.is_some() {
             return Err(lost());
         }
         let asked_at = host::clock::boottime();
@@ -86,10 +114,10 @@ impl Lease {
                         state.fence = work.fence;
                         state.set_term(length, deadline(asked_at, length));
                     }
-                    Ok(None) => return Err(self.lose(state)),
+                    Ok(None) => return Err(self.lose(state, LeaseLoss::Expired)),
                     Err(error) => {
                         tracing::warn!(issue = %key, error = model::error_chain(&error), "its lease could not be renewed in time");
-                        return Err(self.lose(state));
+                        return Err(self.lose(state, LeaseLoss::Expired));
                     }
                 }
             }
@@ -126,13 +154,28 @@ impl Lease {
         Some(file)
     }
 
-    /// Takes up that the store refused a write under this claim.
-    pub(crate) fn note_fenced(&self) -> Failure {
+    /// Takes up that the store or the forge refused a write under this claim.
+    pub(crate) fn note_refused(&self, by: LeaseLoss) -> Failure {
         let state = self.state();
-        match state.is_lost {
-            true => lost(),
-            false => self.lose(state),
+        match state.loss {
+            Some(_) => lost(),
+            None => self.lose(state, by),
         }
+    }
+
+    /// Raises the claim above a number that the forge has, if it is still the newest one: the database was restored to an
+    /// earlier time. `None` if another claim has come since.
+    pub(crate) fn raise_above(&self, number: u64) -> Result<Option<Fence>, Failure> {
+        let mut state = self.state();
+        if state.loss.is_some() {
+            return Err(lost());
+        }
+        let raised = self.store.raise_claim(&self.key, state.fence, number).or_general()?;
+        if let Some(fence) = raised {
+            tracing::warn!(issue = %self.key, %fence, "the forge has a claim that the database does not know: the claim is raised above it");
+            state.fence = fence;
+        }
+        Ok(raised)
     }
 
     /// True if other hosts may claim the same issue.
@@ -141,11 +184,16 @@ impl Lease {
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.state().is_lost
+        self.loss().is_some()
     }
 
-    fn lose(&self, mut state: MutexGuard<'_, LeaseState>) -> Failure {
-        state.is_lost = true;
+    /// How it was lost, once it is.
+    pub(crate) fn loss(&self) -> Option<LeaseLoss> {
+        self.state().loss
+    }
+
+    fn lose(&self, mut state: MutexGuard<'_, LeaseState>, loss: LeaseLoss) -> Failure {
+        state.loss = Some(loss);
         drop(state);
         tracing::warn!(issue = %self.key, "its lease is lost: its box is stopped, and nothing is published");
         self.cancel.cancel(CancelReason::Asked(LEASE_LOST.into()));

@@ -5,6 +5,7 @@ pub(crate) mod attend;
 pub(crate) mod attestation;
 pub(crate) mod bottle;
 pub(crate) mod bottle_place;
+pub(crate) mod bottle_summary;
 pub(crate) mod check;
 pub(crate) mod checkup;
 pub(crate) mod commit_signer;

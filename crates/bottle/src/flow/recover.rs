@@ -26,6 +26,9 @@ pub(crate) async fn recover(
     let access = ForgeAccess::or_of_record(access, home, &record)?;
     ui.note(&format!("finishing {}, whose bot-bottle was ended", dir.id()));
     let source = Source::find(&record.repo, access.as_ref()).await?;
+    if let Some(access) = &access {
+        context.rows.raise_fence(&source, access).await?;
+    }
     let run = BottleRun::open(context, bottle, record, dir, source, access)?;
     Box::pin(advance(run)).await.map(drop)
 }

@@ -27,6 +27,8 @@ pub(crate) const EXPLAINED: &str = include_str!("settings.toml");
 pub(crate) struct ServeSettings {
     pub(crate) listen: SocketAddr,
     pub(crate) public_url: Option<String>,
+    /// Where a worker shows its metrics.
+    pub(crate) worker_listen: Option<SocketAddr>,
     pub(crate) max_bottles: usize,
     pub(crate) backend: Option<String>,
     pub(crate) sweep_secs: u64,
@@ -95,6 +97,7 @@ impl Default for ServeSettings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8473)),
             public_url: None,
+            worker_listen: None,
             max_bottles: 4,
             backend: None,
             sweep_secs: 300,
@@ -144,6 +147,7 @@ impl ServeSettings {
         [
             ("listen", self.listen != new.listen),
             ("public_url", self.public_url != new.public_url),
+            ("worker_listen", self.worker_listen != new.worker_listen),
             ("admin_token_file", self.admin_token_file != new.admin_token_file),
             ("user_header", self.user_header != new.user_header),
             ("log", self.log != new.log),
@@ -176,6 +180,11 @@ impl ServeSettings {
             if value == 0 {
                 return Err(format!("{name} cannot be 0"));
             }
+        }
+        if let Some(address) = settings.worker_listen.filter(|it| !it.ip().is_loopback()) {
+            return Err(format!(
+                "worker_listen cannot be {address}: a worker asks nobody for a login, so give an address of this machine alone"
+            ));
         }
         if settings.otlp_url.is_some() && !cfg!(feature = "otlp") {
             return Err(
@@ -311,6 +320,7 @@ mod tests {
         let all = ServeSettings::parse(&text).expect("the examples read too");
         assert!(all.admin_token_file.is_some() && all.user_header.is_some());
         assert!(all.backend.is_some() && all.public_url.is_some());
+        assert!(all.worker_listen.is_some());
         let forge = all.forges.first().expect("a forge");
         assert!(forge.token_file.is_some() && forge.secret_file.is_some());
         assert!(forge.bot_login.is_some() && !forge.triggers.is_empty());
@@ -358,6 +368,7 @@ mod tests {
             refuse("otlp_url = \"http://127.0.0.1:4318\"", "--features otlp");
         }
         refuse("listen = \"here\"", "listen");
+        refuse("worker_listen = \"0.0.0.0:8474\"", "an address of this machine alone");
         refuse("priorities = { urgent = 99 }", "'urgent' is more than 28 steps");
         refuse("[budget]\nhots = { tokens = 1 }", "hots");
         refuse("[budget]\nhost = { tokens = 1 }", "budget.host.tokens needs budget.run.tokens");

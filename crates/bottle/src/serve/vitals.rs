@@ -5,16 +5,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forge::ForgeError;
+use jiff::SignedDuration;
 
 use crate::exit::Failure;
 
-/// Upper ends of the buckets of run durations, in seconds.
-pub(crate) const RUN_BUCKETS: [f64; 8] = [1.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0];
+/// Upper ends of the buckets of durations, in seconds.
+pub(crate) const DURATION_BUCKETS: [f64; 8] =
+    [1.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0];
 
 #[derive(Debug, Default)]
 pub(crate) struct Vitals {
     counts: Mutex<BTreeMap<CounterKey, u64>>,
-    runs: Mutex<RunDurations>,
+    runs: Mutex<DurationCounts>,
+    /// From when an issue is queued to its claim, by the database's clock.
+    claims: Mutex<DurationCounts>,
     /// Problems by repository.
     problems: Mutex<BTreeMap<String, String>>,
 }
@@ -30,6 +34,12 @@ pub(crate) enum VitalCounter {
     Observations,
     /// Failed calls of forges, by kind of failure.
     ForgeErrors,
+    /// Claims on issues, by result.
+    Claims,
+    /// Events of leases.
+    Leases,
+    /// Claims that were lost while a worker had them, by how.
+    LostLeases,
 }
 
 impl VitalCounter {
@@ -40,6 +50,9 @@ impl VitalCounter {
                 &["accepted", "duplicate", "wrong-signature", "not-stored", "refused"]
             }
             Self::Observations => &["ok", "failed"],
+            Self::Claims => &["claimed", "gone", "over-budget"],
+            Self::Leases => &["taken-over", "renewal-failed"],
+            Self::LostLeases => &["expired", "refused-by-database", "refused-by-forge"],
             Self::ForgeErrors => &[
                 "unauthorized",
                 "forbidden",
@@ -55,12 +68,12 @@ impl VitalCounter {
     }
 }
 
-/// Durations of the runs since the start, as a histogram.
+/// Durations since the start, as a histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct RunDurations {
-    /// Runs in each bucket alone.
-    pub(crate) counts: [u64; RUN_BUCKETS.len()],
-    /// All runs, also those longer than the last bucket.
+pub(crate) struct DurationCounts {
+    /// Durations in each bucket alone.
+    pub(crate) counts: [u64; DURATION_BUCKETS.len()],
+    /// All of them, also those longer than the last bucket.
     pub(crate) count: u64,
     pub(crate) seconds: f64,
 }
@@ -78,16 +91,20 @@ impl Vitals {
     }
 
     pub(crate) fn record_run(&self, duration: Duration) {
-        let (mut runs, seconds) = (lock(&self.runs), duration.as_secs_f64());
-        if let Some(at) = RUN_BUCKETS.iter().position(|end| seconds <= *end) {
-            runs.counts[at] += 1;
-        }
-        runs.count += 1;
-        runs.seconds += seconds;
+        lock(&self.runs).add(duration.as_secs_f64());
     }
 
-    pub(crate) fn runs(&self) -> RunDurations {
+    pub(crate) fn runs(&self) -> DurationCounts {
         lock(&self.runs).clone()
+    }
+
+    /// Records how long an issue waited for its claim.
+    pub(crate) fn record_claim(&self, waited: SignedDuration) {
+        lock(&self.claims).add(waited.as_secs_f64().max(0.0));
+    }
+
+    pub(crate) fn claims(&self) -> DurationCounts {
+        lock(&self.claims).clone()
     }
 
     /// Records that a repository answered, or why it did not.
@@ -106,6 +123,16 @@ impl Vitals {
     /// Problems of repositories, by name.
     pub(crate) fn problems(&self) -> BTreeMap<String, String> {
         lock(&self.problems).clone()
+    }
+}
+
+impl DurationCounts {
+    fn add(&mut self, seconds: f64) {
+        if let Some(at) = DURATION_BUCKETS.iter().position(|end| seconds <= *end) {
+            self.counts[at] += 1;
+        }
+        self.count += 1;
+        self.seconds += seconds;
     }
 }
 

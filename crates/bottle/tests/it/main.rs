@@ -57,4 +57,6 @@ mod support;
 mod terminal;
 mod travel;
 mod web;
+#[cfg(feature = "postgres")]
+mod worker;
 mod wrong_invocations;

@@ -31,6 +31,11 @@ impl InboxStore for PostgresStore {
         self.read_deliveries("WHERE handled_at IS NULL ORDER BY seq LIMIT $1", &[limit.into()])
     }
 
+    fn unhandled_from(&self, sources: &[&str], limit: usize) -> Result<Vec<Delivery>, DbError> {
+        let rest = "WHERE handled_at IS NULL AND source = ANY($1) ORDER BY seq LIMIT $2";
+        self.read_deliveries(rest, &[sources.to_vec().into(), limit.into()])
+    }
+
     fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError> {
         let rest = format!("WHERE seq > $1 AND seq < {OPEN_PLACE} ORDER BY seq LIMIT $2");
         self.read_deliveries(&rest, &[seq.into(), limit.into()])

@@ -44,7 +44,7 @@ impl IssueStore for PostgresStore {
                 known.check_replaceable()?;
             }
             let sql = format!(
-                "UPDATE forge_state SET slug = $4, agent_name = $5, bottle_names = $6, \
+                "UPDATE forge_state SET summary = NULL, slug = $4, agent_name = $5, bottle_names = $6, \
                  backend_name = $7, agent_git_user = $8, pr_number = $9, status = $10, \
                  last_checkin_at = $11, host = $12, saved = $13, saved_at = $14 {OF_ISSUE}"
             );
@@ -81,6 +81,28 @@ impl IssueStore for PostgresStore {
             let values = of_key(key, [pull.into(), writer.host.into()]);
             tx.execute("store a sign of life", &sql, &values).map(drop)
         })
+    }
+
+    fn save_summary(
+        &self,
+        key: &IssueKey,
+        slug: &str,
+        summary: &str,
+        writer: Writer<'_>,
+    ) -> Result<(), DbError> {
+        self.change("store a summary", |tx| {
+            if tx.writable_bottle(key, slug, writer)?.is_none() {
+                return Ok(());
+            }
+            let sql = format!("UPDATE forge_state SET summary = $4 {OF_ISSUE}");
+            tx.execute("store a summary", &sql, &of_key(key, [summary.into()])).map(drop)
+        })
+    }
+
+    fn bottle_summary(&self, key: &IssueKey) -> Result<Option<String>, DbError> {
+        let sql = format!("SELECT summary FROM forge_state {OF_ISSUE}");
+        let found = self.select("read a summary", &sql, &key_values(key), |row| row.get(0))?.pop();
+        Ok(found.flatten())
     }
 
     fn step_bottle(

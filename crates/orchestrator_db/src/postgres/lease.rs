@@ -14,25 +14,41 @@ use crate::spending::{RunReservation, WorkClaim};
 use crate::store::LeaseStore;
 use crate::work::WorkItem;
 
-/// Head start of the host that has a bottle: to fetch it costs more than to wait.
-const AFFINITY_SECS: f64 = 10.0;
+/// Items that the host `$1` can work on: they have no bottle, or it is there, or every host can fetch it.
+const WITHIN_REACH: &str = "NOT EXISTS (SELECT 1 FROM forge_state AS bottle \
+    WHERE bottle.owner = work.owner AND bottle.repo = work.repo \
+    AND bottle.issue_number = work.issue_number \
+    AND bottle.status <> 'destroyed' AND bottle.host <> $1 AND bottle.saved IS NULL)";
+
+/// Items that are not left to the host that has their bottle: to fetch it costs more than to wait, so that host has a head start.
+const NOT_LEFT_TO_ANOTHER: &str = "NOT EXISTS (SELECT 1 FROM forge_state AS bottle \
+    WHERE bottle.owner = work.owner AND bottle.repo = work.repo \
+    AND bottle.issue_number = work.issue_number \
+    AND bottle.status <> 'destroyed' AND bottle.host <> $1 \
+    AND work.updated_at > statement_timestamp() - interval '10 seconds')";
+
 /// Items that one look takes over; the next look takes the others.
 const TAKE_OVER_MAX: u64 = 100;
 
 impl LeaseStore for PostgresStore {
-    fn claimable_works(&self, host: &str) -> Result<Vec<WorkItem>, DbError> {
-        let rest = r#"WHERE state IN ('queued', 'waiting') AND (state = 'queued'
-            OR waits_for = 'budget' OR (waits_for IS NULL AND not_before <= statement_timestamp()))
-            AND NOT EXISTS (SELECT 1 FROM forge_state AS bottle
-                WHERE bottle.owner = work.owner AND bottle.repo = work.repo
-                AND bottle.issue_number = work.issue_number
-                AND bottle.status <> 'destroyed' AND bottle.host <> $1
-                AND (bottle.saved IS NULL
-                    OR work.updated_at > statement_timestamp() - make_interval(secs => $2)))
-            ORDER BY queued_at, owner COLLATE "C", repo COLLATE "C", issue_number"#;
-        let mut works = self.read_works(rest, &[host.into(), AFFINITY_SECS.into()])?;
-        works.sort_by_key(WorkItem::rank);
+    fn claimable_works(&self, host: &str, limit: usize) -> Result<Vec<WorkItem>, DbError> {
+        let rest = format!(
+            r#"WHERE state = 'waiting' AND waits_for = 'budget' AND {WITHIN_REACH} AND {NOT_LEFT_TO_ANOTHER}
+            UNION ALL (SELECT {COLUMNS} FROM work
+                WHERE state IN ('queued', 'waiting') AND waits_for IS NULL
+                AND (state = 'queued' OR not_before <= statement_timestamp()) AND {WITHIN_REACH} AND {NOT_LEFT_TO_ANOTHER}
+                ORDER BY (queued_at AT TIME ZONE 'UTC') - priority_mins * interval '1 minute',
+                owner COLLATE "C", repo COLLATE "C", issue_number LIMIT $2)"#
+        );
+        let mut works = self.read_works(&rest, &[host.into(), limit.into()])?;
+        works.sort_by(WorkItem::compare_rank);
         Ok(works)
+    }
+
+    fn works_to_maintain(&self, holder: &str) -> Result<Vec<WorkItem>, DbError> {
+        let rest = r#"WHERE holder = $1 OR (destroy_at <= statement_timestamp() AND holder IS NULL
+            AND state <> 'destroyed') ORDER BY owner COLLATE "C", repo COLLATE "C", issue_number"#;
+        self.read_works(rest, &[holder.into()])
     }
 
     fn claim_work(
@@ -116,6 +132,19 @@ impl LeaseStore for PostgresStore {
         })
     }
 
+    fn raise_claim(
+        &self,
+        key: &IssueKey,
+        fence: Fence,
+        above: u64,
+    ) -> Result<Option<Fence>, DbError> {
+        let number = fence.number.max(above + 1);
+        let sql = format!("UPDATE work SET fence = $4 {OF_ISSUE} AND fence = $5 AND claim_id = $6");
+        let more = [number.into(), fence.number.into(), fence.claim.into()];
+        let raised = self.execute("raise a claim", &sql, &of_key(key, more))?;
+        Ok((raised > 0).then_some(Fence { number, ..fence }))
+    }
+
     fn renew_leases(&self, holder: &str, lease: Duration) -> Result<Vec<HeldLease>, DbError> {
         let sql = "UPDATE work SET lease_until = clock_timestamp() + make_interval(secs => $2) \
                    WHERE holder = $1 AND lease_until > clock_timestamp() \
@@ -138,13 +167,11 @@ fn claim_statement(
     holder: &str,
     lease: Duration,
 ) -> Result<(String, Vec<Value>), DbError> {
+    let within_reach = WITHIN_REACH.replace("$1", "$11");
     let sql = format!(
         "WITH found AS (SELECT owner, repo, issue_number FROM work \
              {OF_ISSUE} AND state = $4 AND fence = $5 AND claim_id = $6 \
-             AND NOT EXISTS (SELECT 1 FROM forge_state AS bottle \
-                 WHERE bottle.owner = $1 AND bottle.repo = $2 AND bottle.issue_number = $3 \
-                 AND bottle.status <> 'destroyed' AND bottle.host <> $11 \
-                 AND bottle.saved IS NULL) \
+             AND {within_reach} \
              FOR UPDATE SKIP LOCKED), \
          claimed AS (UPDATE work SET state = $7, fence = fence + 1, claim_id = $8, \
              claims = claims + 1, waits_for = NULL, not_before = NULL, holder = $9, \

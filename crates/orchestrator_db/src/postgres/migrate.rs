@@ -5,8 +5,12 @@ use super::{OPEN_PLACE, PostgresStore, Tx};
 use crate::error::DbError;
 
 /// Statements from each version to the next; the first creates version 1.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migration/0001.sql"), include_str!("migration/0002.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("migration/0001.sql"),
+    include_str!("migration/0002.sql"),
+    include_str!("migration/0003.sql"),
+    include_str!("migration/0004.sql"),
+];
 
 /// The newest schema that this version knows.
 pub(super) const KNOWN_SCHEMA: u32 = MIGRATIONS.len() as u32;

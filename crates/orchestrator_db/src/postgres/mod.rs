@@ -4,6 +4,7 @@
 mod chore;
 mod dispatch;
 mod health;
+mod host_row;
 mod inbox;
 mod issue;
 mod lease;
@@ -16,6 +17,7 @@ mod spending;
 mod user_action;
 mod value;
 mod work;
+mod worker_role;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub use self::health::{DatabaseHealth, ReplicationState};
 use self::listen::NoticeListener;
 use self::pool::{ConnectionPool, outside_runtime};
 use self::value::{Cells, Value};
+pub use self::worker_role::worker_role_sql;
 use crate::error::DbError;
 use crate::fence::Fence;
 use crate::forge_state::IssueKey;

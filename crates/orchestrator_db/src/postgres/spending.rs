@@ -155,8 +155,11 @@ impl Tx<'_> {
         );
         let reserved =
             format!("CASE WHEN settled_at IS NULL THEN coalesce(reserved_{column}, $1) END");
-        let sql =
-            format!("SELECT {}, {} FROM spending WHERE {rows}", total(&spent), total(&reserved));
+        let sql = format!(
+            "SELECT {}, {} FROM spending_amount WHERE {rows}",
+            total(&spent),
+            total(&reserved)
+        );
         let read = |row: &Cells<'_>| Ok((row.number(0)?, row.number(1)?));
         let sums = self.rows("sum the spending", &sql, &values, read)?.pop();
         Ok(sums.unwrap_or_default())

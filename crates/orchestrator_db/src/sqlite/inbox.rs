@@ -40,6 +40,12 @@ impl InboxStore for SqliteStore {
         self.read_deliveries("WHERE handled_at IS NULL ORDER BY seq LIMIT ?1", params![limit])
     }
 
+    fn unhandled_from(&self, sources: &[&str], limit: usize) -> Result<Vec<Delivery>, DbError> {
+        let rest = "WHERE handled_at IS NULL AND source IN (SELECT value FROM json_each(?1)) \
+                    ORDER BY seq LIMIT ?2";
+        self.read_deliveries(rest, params![serde_json::json!(sources).to_string(), limit])
+    }
+
     fn deliveries_since(&self, seq: u64, limit: usize) -> Result<Vec<Delivery>, DbError> {
         self.read_deliveries("WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![seq, limit])
     }

@@ -76,6 +76,30 @@ impl IssueStore for SqliteStore {
         })
     }
 
+    fn save_summary(
+        &self,
+        key: &IssueKey,
+        slug: &str,
+        summary: &str,
+        writer: Writer<'_>,
+    ) -> Result<(), DbError> {
+        self.change("store a summary", |transaction| {
+            if self.writable_bottle(transaction, key, slug, writer)?.is_none() {
+                return Ok(());
+            }
+            let sql = format!("UPDATE forge_state SET summary = ?4 {OF_ISSUE}");
+            let IssueKey { owner, repo, issue_number } = key;
+            let saved = transaction.execute(&sql, params![owner, repo, issue_number, summary]);
+            saved.map_err(self.failed("store a summary")).map(drop)
+        })
+    }
+
+    fn bottle_summary(&self, key: &IssueKey) -> Result<Option<String>, DbError> {
+        let sql = format!("SELECT summary FROM forge_state {OF_ISSUE}");
+        let found = self.select("read a summary", &sql, key_values(key), |row| row.get(0))?.pop();
+        Ok(found.flatten())
+    }
+
     fn step_bottle(
         &self,
         key: &IssueKey,

@@ -18,19 +18,30 @@ use crate::work::WorkItem;
 pub(super) const NOW: &str = "CAST(strftime('%s', 'now') AS INTEGER)";
 
 impl LeaseStore for SqliteStore {
-    fn claimable_works(&self, host: &str) -> Result<Vec<WorkItem>, DbError> {
+    fn claimable_works(&self, host: &str, limit: usize) -> Result<Vec<WorkItem>, DbError> {
         let rest = "WHERE (state = 'queued' OR (state = 'waiting' AND (waits_for = 'budget' \
                     OR (waits_for IS NULL AND not_before <= ?1)))) \
                     AND NOT EXISTS (SELECT 1 FROM forge_state AS bottle \
                     WHERE bottle.owner = work.owner AND bottle.repo = work.repo \
                     AND bottle.issue_number = work.issue_number \
                     AND bottle.status <> 'destroyed' AND bottle.host <> ?2 \
-                    AND bottle.saved IS NULL) \
-                    ORDER BY queued_at, owner, repo, issue_number";
+                    AND bottle.saved IS NULL)";
         let now = host::clock::now().to_string();
         let mut works = self.read_works(rest, params![now, host])?;
-        works.sort_by_key(WorkItem::rank);
+        works.sort_by(WorkItem::compare_rank);
+        let mut free = 0;
+        works.retain(|work| {
+            let is_free = work.waits_for.is_none();
+            free += usize::from(is_free);
+            !is_free || free <= limit
+        });
         Ok(works)
+    }
+
+    fn works_to_maintain(&self, holder: &str) -> Result<Vec<WorkItem>, DbError> {
+        let rest = "WHERE holder = ?1 OR (destroy_at <= ?2 AND holder IS NULL \
+                    AND state <> 'destroyed') ORDER BY owner, repo, issue_number";
+        self.read_works(rest, params![holder, host::clock::now().to_string()])
     }
 
     fn claim_work(
@@ -101,6 +112,25 @@ impl LeaseStore for SqliteStore {
             let Some(work) = found.filter(is_held) else { return Ok(None) };
             self.hold(transaction, key, work.state, holder, lease)?;
             self.known_work(transaction, key).map(Some)
+        })
+    }
+
+    fn raise_claim(
+        &self,
+        key: &IssueKey,
+        fence: Fence,
+        above: u64,
+    ) -> Result<Option<Fence>, DbError> {
+        self.change("raise a claim", |transaction| {
+            if self.current_fence(transaction, key)? != fence {
+                return Ok(None);
+            }
+            let raised = Fence { number: fence.number.max(above + 1), ..fence };
+            let IssueKey { owner, repo, issue_number } = key;
+            let sql = format!("UPDATE work SET fence = ?4 {OF_ISSUE}");
+            let values = params![owner, repo, issue_number, raised.number];
+            let rows = transaction.execute(&sql, values).map_err(self.failed("raise a claim"))?;
+            Ok((rows > 0).then_some(raised))
         })
     }
 

@@ -21,6 +21,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     HOSTS_AND_CLAIMS,
     CHORES,
     SAVED_BOTTLES,
+    SUMMARIES,
 ];
 
 const FORGE_STATE: &str = "
@@ -229,6 +230,13 @@ const CHORES: &str = "
 const SAVED_BOTTLES: &str = "
     ALTER TABLE forge_state ADD COLUMN saved TEXT;
     ALTER TABLE forge_state ADD COLUMN saved_at TEXT;
+";
+
+/// What other hosts need to know of a bottle, and the bottles that are to be destroyed.
+const SUMMARIES: &str = "
+    ALTER TABLE forge_state ADD COLUMN summary TEXT;
+    CREATE INDEX work_to_destroy ON work (destroy_at) WHERE destroy_at IS NOT NULL;
+    CREATE INDEX work_of_holder ON work (holder) WHERE holder IS NOT NULL;
 ";
 
 /// Refuses a newer schema before anything in the database changes.

@@ -3,6 +3,7 @@
 mod chore;
 mod dispatch;
 mod fence;
+mod host_row;
 mod inbox;
 mod issue;
 mod lease;

@@ -6,3 +6,5 @@ mod conformance;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
+#[cfg(feature = "postgres")]
+mod worker_role;

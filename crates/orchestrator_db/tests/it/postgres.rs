@@ -7,7 +7,8 @@ use std::sync::mpsc::channel;
 
 use model::secret::Secret;
 use orchestrator_db::{
-    DbError, PostgresOptions, ReplicationState, Store, WorkStep, check_postgres, open_postgres,
+    DbError, HostReport, HostSeat, PostgresOptions, ReplicationState, Store, WorkStep,
+    check_postgres, open_postgres,
 };
 use postgres::{Client, NoTls};
 use testkit::postgresql::{Pgbouncer, PostgresServer};
@@ -132,7 +133,7 @@ fn a_schema_of_a_newer_version_is_refused() {
     drop(open(&address));
     connect(&address).batch_execute("INSERT INTO bot_bottle_schema (version) VALUES (99)").unwrap();
     let error = open_postgres(&options(&address)).unwrap_err();
-    assert!(matches!(error, DbError::Newer { found: 99, known: 1, .. }), "{error}");
+    assert!(matches!(error, DbError::Newer { found: 99, known: 3, .. }), "{error}");
 }
 
 #[test]
@@ -256,7 +257,7 @@ fn the_state_of_a_database_is_told() {
     assert_eq!((before.schema, before.replication), (None, ReplicationState::Alone));
     drop(open(&address));
     let health = check_postgres(&options(&address)).unwrap();
-    assert_eq!((health.schema, health.known_schema), (Some(2), 2));
+    assert_eq!((health.schema, health.known_schema), (Some(4), 4));
     assert!(health.accepts_writes && health.is_durable);
     assert_eq!(health.encoding, "UTF8");
     assert!(health.clock_difference.abs() < PATIENCE.try_into().unwrap());
@@ -291,4 +292,84 @@ fn a_server_is_known_by_its_certificate_and_a_password_is_in_no_error() {
     assert!(text.contains("no encryption"), "{text}");
     let text = refused("sslmode=require", "not-geheim", ca_file());
     assert!(text.contains("password authentication failed"), "{text}");
+}
+
+#[test]
+fn a_name_of_a_host_belongs_to_one_home_until_its_process_is_gone() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = open(&server.create_database("hosts"));
+    let report = |process: &str, place: &str, busy| HostReport {
+        name: "a".to_owned(),
+        process: process.to_owned(),
+        place: place.to_owned(),
+        version: "1.2.3".to_owned(),
+        role: "worker".to_owned(),
+        slots: 4,
+        busy,
+        disk_free_bytes: Some(7),
+    };
+    let enter = |report: &HostReport| store.report_host(report, LEASE).unwrap();
+    assert_eq!(enter(&report("1", "here", 0)), HostSeat::Held);
+    assert_eq!(enter(&report("1", "here", 3)), HostSeat::Held, "it renews its report");
+    let copied = enter(&report("2", "copy", 0));
+    assert!(matches!(&copied, HostSeat::Taken { process, .. } if process == "1"), "{copied:?}");
+    let hosts = store.hosts().unwrap();
+    assert_eq!(hosts[0].report, report("1", "here", 3), "the copy changed nothing");
+    assert!(hosts[0].is_live);
+    assert_eq!(enter(&report("3", "here", 0)), HostSeat::Held, "the same home after a crash");
+    assert!(matches!(enter(&report("2", "copy", 0)), HostSeat::Taken { .. }));
+    store.leave_host("a", "1").unwrap();
+    assert!(store.hosts().unwrap()[0].is_live, "an older process ends no newer one");
+    store.leave_host("a", "3").unwrap();
+    assert!(!store.hosts().unwrap()[0].is_live);
+    assert_eq!(enter(&report("2", "copy", 0)), HostSeat::Held, "the home was moved");
+    add(&*store, 1);
+    claim(&*store, "a/2").unwrap();
+    let leases = store.held_leases().unwrap();
+    assert_eq!((leases.held, leases.expired, leases.without_host), (1, 0, 0));
+    store.leave_host("a", "2").unwrap();
+    assert_eq!(store.held_leases().unwrap().without_host, 1);
+}
+
+#[test]
+fn what_is_due_is_found_by_an_index() {
+    let Some(server) = PostgresServer::start() else { return };
+    let name = "indexed";
+    let store = open(&server.create_database(name));
+    server.sql_in(
+        name,
+        "INSERT INTO work (owner, repo, issue_number, state, request, title, fence, claim_id, claims, \
+         attempts, reason, created_at, updated_at, queued_at) \
+         SELECT 'acme', 'widget', n, 'frozen', '{\"resume\": {\"prompt\": null}}', 'Mend it', 1, n, 1, 0, \
+         '', now(), now(), now() FROM generate_series(1, 10000) AS n; \
+         INSERT INTO forge_state (owner, repo, issue_number, slug, agent_name, bottle_names, backend_name, \
+         agent_git_user, status, last_checkin_at, host) SELECT owner, repo, issue_number, 'b-' || issue_number, \
+         'ann', '[]', 'bwrap', '', 'frozen', now(), 'there' FROM work",
+    );
+    server.sql_in(name, "VACUUM ANALYZE");
+    add(&*store, 20_000);
+    drop(store);
+    // Counters of a session are sent at its end at the latest.
+    let scans = || {
+        let others = "SELECT count(*) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        wait_until("the end of the sessions", || server.sql_in(name, others) == "0");
+        server.sql_in(
+            name,
+            "SELECT sum(seq_tup_read)::bigint FROM pg_stat_user_tables \
+             WHERE relname IN ('work', 'forge_state', 'delivery')",
+        )
+    };
+    let look = || {
+        let store = open(&server.address(name));
+        assert_eq!(store.claimable_works("here", 64).unwrap().len(), 1);
+        assert!(store.works_to_maintain("here/1").unwrap().is_empty());
+        assert!(store.take_over_expired("here/1", LEASE).unwrap().is_empty());
+        assert!(store.renew_leases("here/1", LEASE).unwrap().is_empty());
+        assert!(store.unhandled_from(&["page", "comment"], 100).unwrap().is_empty());
+    };
+    look();
+    let before = scans();
+    look();
+    assert_eq!(scans(), before, "a look reads no whole table");
 }

@@ -165,6 +165,13 @@ pub const KEYS: &[Key] = &[
         )
     },
     Key {
+        default: "true",
+        ..switch(
+            "fleet.run_bottles",
+            "Run bottles on the host of bot-bottle serve, and not only on those of its workers",
+        )
+    },
+    Key {
         variable: Some("BOTTLEWORKS_FLEET_BOTTLES"),
         default: "bottles stay on their hosts",
         ..text(

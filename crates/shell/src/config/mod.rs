@@ -138,6 +138,8 @@ pub struct FleetEntry {
     pub password_file: Option<PathBuf>,
     pub password_command: Option<String>,
     pub ca_file: Option<PathBuf>,
+    /// False if `serve` leaves bottles to the workers.
+    pub run_bottles: Option<bool>,
     /// Address of the store of bottles; `None` if bottles stay on their hosts.
     pub bottles: Option<String>,
     pub bottles_endpoint: Option<String>,

@@ -27,6 +27,12 @@ use crate::rules::plan_text::APPROVED_PROMPT;
 use crate::serve::vitals::VitalCounter;
 use crate::serve::{COMMENT_SOURCE, PAGE_SOURCE, Service};
 
+/// Sources of the actions of users.
+pub(super) const USER_SOURCES: [&str; 2] = [PAGE_SOURCE, COMMENT_SOURCE];
+
+/// Event of the stored delivery by which the holder of an issue ends its agent, because its pull request is decided.
+const END_EVENT: &str = "end";
+
 /// Deliveries that one read of the inbox returns.
 pub(super) const INBOX_PAGE: usize = 500;
 
@@ -55,7 +61,13 @@ enum Reconciled {
 impl Reconciler {
     /// Reads unhandled deliveries: enqueues the issues of webhooks, and carries out the actions of users.
     pub(super) fn read_inbox(&mut self) -> Result<(), Failure> {
-        let unhandled = self.service.store.unhandled_deliveries(INBOX_PAGE).or_general()?;
+        let store = &self.service.store;
+        // Webhooks are for the server that looks at issues; the holder of an issue acts on what users ask for.
+        let unhandled = match self.board.is_some() {
+            true => store.unhandled_deliveries(INBOX_PAGE),
+            false => store.unhandled_from(&USER_SOURCES, INBOX_PAGE),
+        };
+        let unhandled = unhandled.or_general()?;
         let mut handled = Vec::new();
         for delivery in unhandled {
             if !self.queue.accept(delivery.seq) {
@@ -77,16 +89,36 @@ impl Reconciler {
 
     fn handle_delivery(&mut self, delivery: &Delivery) -> Result<DeliveryProgress, Failure> {
         match self.issue_of(delivery)? {
-            // The host that has the bottle acts on it.
-            Some(key) if self.is_elsewhere(&key)? => Ok(DeliveryProgress::Postponed),
-            Some(key) if is_of_user(delivery) => self.act_for_user(&key, delivery),
+            Some(key) if is_of_user(delivery) => match self.is_ours_to_act(&key, delivery)? {
+                true => self.act_for_user(&key, delivery),
+                false => Ok(DeliveryProgress::Postponed),
+            },
             Some(key) => {
                 self.queue.enqueue(&key, Some(delivery));
                 Ok(DeliveryProgress::Queued)
             }
             // A pull request of another author, or a repository that is not served any more.
-            None => Ok(DeliveryProgress::Handled),
+            None if self.board.is_some() => Ok(DeliveryProgress::Handled),
+            None => Ok(DeliveryProgress::Postponed),
         }
+    }
+
+    /// True if this process carries out an action of a user. The holder does while the issue is held; what changes the bottle
+    /// is done by the host that has it, and all else by the server that has the turn.
+    fn is_ours_to_act(&self, key: &IssueKey, delivery: &Delivery) -> Result<bool, Failure> {
+        if self.busy.contains_key(key) {
+            return Ok(true);
+        }
+        let has_turn = self.board.is_some();
+        let Some(work) = self.service.store.work(key).or_general()? else { return Ok(has_turn) };
+        if let Some(holder) = &work.holder {
+            return Ok(*holder == self.holder.name);
+        }
+        let changes_bottle = ["model", "approve", "destroy"].contains(&delivery.event.as_str());
+        Ok(match self.place_of(key)? {
+            Some(place) if changes_bottle => !matches!(place, BottlePlace::Elsewhere { .. }),
+            Some(_) | None => has_turn,
+        })
     }
 
     /// The issue that a delivery names. The forge states know the issue of each pull request of a bottle.
@@ -118,7 +150,7 @@ impl Reconciler {
         Ok(self.place_of(key)? == Some(BottlePlace::Missing))
     }
 
-    fn place_of(&self, key: &IssueKey) -> Result<Option<BottlePlace>, Failure> {
+    pub(super) fn place_of(&self, key: &IssueKey) -> Result<Option<BottlePlace>, Failure> {
         let Service { home, host, store, .. } = &*self.service;
         let place = place_of_issue(home, host, &**store, key)?;
         Ok(place.map(|(_, place)| place))
@@ -142,6 +174,11 @@ impl Reconciler {
         let Some(Finished { key, entry, observed }) = self.queue.finish(finished) else {
             return Ok(());
         };
+        if self.board.is_none() {
+            // It was looked at for what people had said until a stop; deciding is for the server that has the turn.
+            self.note_seen(&key, observed.as_ref().ok().and_then(|it| it.seen.as_ref()));
+            return Ok(());
+        }
         let vitals = &self.service.vitals;
         let result = if observed.is_ok() { "ok" } else { "failed" };
         vitals.count(VitalCounter::Observations, result);
@@ -235,9 +272,10 @@ impl Reconciler {
                 let note = WorkNote { trigger, ..WorkNote::because(reason) };
                 store.step_work(key, work.fence, WorkStep::CallPerson, &note).or_general()?;
             }
-            (Action::EndAgent { reason }, Some(_)) => {
-                end_agent(key, observed.bottle.as_ref(), &reason)?;
-            }
+            (Action::EndAgent { reason }, Some(work)) => match &observed.bottle {
+                Some(_) => end_agent(key, observed.bottle.as_ref(), &reason)?,
+                None => self.ask_holder_to_end(work, &reason)?,
+            },
             (Action::ScheduleDestroy { reason }, Some(work)) => {
                 self.schedule_destroy(work, &reason)?;
                 self.changed.insert(key.clone());
@@ -323,6 +361,24 @@ impl Reconciler {
         Ok(())
     }
 
+    /// Asks the holder of an issue on another host to end its agent, once for each claim.
+    fn ask_holder_to_end(&self, work: &WorkItem, reason: &str) -> Result<(), Failure> {
+        let IssueKey { owner, repo, issue_number } = &work.key;
+        let delivery = Delivery {
+            seq: 0,
+            source: COMMENT_SOURCE.to_owned(),
+            id: format!("end-{}-{}", work.key, work.fence),
+            event: END_EVENT.to_owned(),
+            owner: owner.clone(),
+            repo: repo.clone(),
+            about: About::Issue(*issue_number),
+            body: reason.as_bytes().to_vec(),
+            received_at: host::clock::now(),
+            handled_at: None,
+        };
+        self.service.store.insert_deliveries(&[delivery]).or_general().map(drop)
+    }
+
     /// Records who gave a command.
     fn record_command(&self, key: &IssueKey, command: &CommentCommand) -> Result<(), Failure> {
         let Some((action, _)) = command.command.event() else { return Ok(()) };
@@ -382,6 +438,11 @@ impl Reconciler {
         };
         match delivery.event.as_str() {
             STOP_EVENT => return self.stop_work(&work, delivery),
+            END_EVENT if work.state.is_held() => {
+                let reason = store.delivery_body(delivery.seq).or_general()?;
+                let bottle = find_bottle(&self.service, &work)?;
+                end_agent(key, bottle.as_ref(), &String::from_utf8_lossy(&reason))?;
+            }
             "resume" if self.busy.contains_key(key) || work.state.is_held() => {
                 // The words are for the next run; without words there is nothing to keep.
                 let body = store.delivery_body(delivery.seq).or_general()?;
@@ -431,8 +492,8 @@ impl Reconciler {
 }
 
 /// Returns whether a delivery is the action of a user, and not a webhook.
-pub(super) fn is_of_user(delivery: &Delivery) -> bool {
-    [PAGE_SOURCE, COMMENT_SOURCE].contains(&delivery.source.as_str())
+fn is_of_user(delivery: &Delivery) -> bool {
+    USER_SOURCES.contains(&delivery.source.as_str())
 }
 
 /// Request of a user who resumes work. Without words the last request is repeated, as far as it still makes sense.

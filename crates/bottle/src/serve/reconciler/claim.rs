@@ -18,6 +18,10 @@ use crate::rules::budget::{
     UnlimitedRun, day_of, explain_refusal, lower_limits, name_scope, with_unlimited,
 };
 use crate::serve::Service;
+use crate::serve::vitals::VitalCounter;
+
+/// Items that the first read of the queue returns.
+const QUEUE_PAGE: usize = 64;
 
 /// Facts that one round of claims gathers once.
 struct ClaimRound {
@@ -34,7 +38,7 @@ impl Reconciler {
     /// Claims items while a slot is free.
     pub(super) fn claim(&mut self) -> Result<(), Failure> {
         let slots = self.service.settings().max_bottles;
-        if self.busy.len() >= slots {
+        if !self.service.duties.runs || self.busy.len() >= slots {
             return Ok(());
         }
         let now = host::clock::now();
@@ -43,15 +47,26 @@ impl Reconciler {
         let looks_at_held = self.budget_changed || self.day != today;
         let mut round =
             ClaimRound { now, agents: BTreeMap::new(), unlimited: None, awaited: BTreeSet::new() };
-        for work in self.service.store.claimable_works(&self.service.host).or_general()? {
-            if self.busy.len() >= slots {
-                return Ok(());
+        let (mut seen, mut limit) = (BTreeSet::new(), QUEUE_PAGE);
+        loop {
+            let works =
+                self.service.store.claimable_works(&self.service.host, limit).or_general()?;
+            let is_last = works.iter().filter(|work| work.waits_for.is_none()).count() < limit;
+            for work in works {
+                if self.busy.len() >= slots {
+                    return Ok(());
+                }
+                let is_held = work.waits_for == Some(WorkHold::Budget);
+                let is_out = self.busy.contains_key(&work.key) || (is_held && !looks_at_held);
+                if seen.insert(work.key.clone()) && !is_out {
+                    self.claim_one(&work, &mut round)?;
+                }
             }
-            let is_held = work.waits_for == Some(WorkHold::Budget);
-            if self.busy.contains_key(&work.key) || (is_held && !looks_at_held) {
-                continue;
+            if is_last {
+                break;
             }
-            self.claim_one(&work, &mut round)?;
+            // All of them wait for a budget that an earlier one is to get, or were claimed by others.
+            limit = limit.saturating_mul(4);
         }
         (self.budget_changed, self.day) = (false, today);
         Ok(())
@@ -70,14 +85,23 @@ impl Reconciler {
         let asked_at = host::clock::boottime();
         let claim =
             store.claim_work(work, &self.holder.name, lease, reservation.as_ref()).or_general()?;
+        let vitals = &self.service.vitals;
         match claim {
             WorkClaim::Claimed(claimed) => {
                 host::failpoint::hit("claimed");
+                vitals.count(VitalCounter::Claims, "claimed");
+                vitals.record_claim(claimed.updated_at.duration_since(claimed.queued_at));
                 self.start_job(Job::Run(claimed), asked_at);
                 Ok(())
             }
-            WorkClaim::Refused(refusal) => self.hold_for_budget(work, &refusal, round),
-            WorkClaim::Gone => Ok(()),
+            WorkClaim::Refused(refusal) => {
+                vitals.count(VitalCounter::Claims, "over-budget");
+                self.hold_for_budget(work, &refusal, round)
+            }
+            WorkClaim::Gone => {
+                vitals.count(VitalCounter::Claims, "gone");
+                Ok(())
+            }
         }
     }
 

@@ -7,10 +7,14 @@ use orchestrator_db::{DbError, WorkItem, WorkNote, WorkStep};
 use super::Reconciler;
 use super::worker::Job;
 use crate::exit::{Failure, OrGeneral};
+use crate::serve::vitals::VitalCounter;
 
 impl Reconciler {
     /// Renews the leases of the items that workers hold. One that the store does not renew is claimed once more, or lost.
     pub(super) fn renew_leases(&mut self) -> Result<(), Failure> {
+        if self.busy.is_empty() {
+            return Ok(());
+        }
         let (length, asked_at) = (self.lease(), host::clock::boottime());
         let held = self.service.store.renew_leases(&self.holder.name, length).or_general()?;
         for busy in self.busy.values() {
@@ -20,13 +24,20 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Takes over the items of holders that did not renew their leases.
+    /// Takes over the items of holders that did not renew their leases. Without room, that is left to the others and to the
+    /// server that has the turn, which queues them again.
     pub(super) fn take_over_expired(&mut self) -> Result<(), Failure> {
+        let is_full = self.busy.len() >= self.service.settings().max_bottles;
+        if self.board.is_none() && (is_full || !self.service.duties.runs) {
+            return Ok(());
+        }
         let asked_at = host::clock::boottime();
         let store = Arc::clone(&self.service.store);
         for work in store.take_over_expired(&self.holder.name, self.lease()).or_general()? {
             tracing::warn!(issue = %work.key, state = %work.state, "taken over: its lease had expired");
-            let has_room = self.busy.len() < self.service.settings().max_bottles;
+            self.service.vitals.count(VitalCounter::Leases, "taken-over");
+            let has_room =
+                self.service.duties.runs && self.busy.len() < self.service.settings().max_bottles;
             let is_elsewhere = self.is_elsewhere(&work.key)?;
             if has_room && !is_elsewhere && !self.busy.contains_key(&work.key) {
                 self.start_job(Job::Run(Box::new(work)), asked_at);

@@ -1,6 +1,9 @@
 //! The reconciler: brings the work on each issue to what the forge asks for. One runs per home, on a thread of its own, so
 //! that its database calls never hold up a webhook. Everything that a crash must not lose is on disk before it acts.
 //!
+//! It has two duties. Looking at issues and deciding about them is that of one server of a database at a time; running bottles
+//! is that of every host with room. A worker only runs bottles.
+//!
 //! - `queue` which issues are due
 //! - `observe` what the forge, the database and the bottle say about one of them
 //! - `rules::decide` what to do about it, from these facts alone
@@ -33,31 +36,38 @@ use std::time::Duration;
 use host::signal::Cancel;
 use jiff::civil::Date;
 use model::exit::BottleExit;
-use orchestrator_db::{BottleState, DbError, IssueKey, WorkNote, WorkState, WorkStep};
+use orchestrator_db::{BottleState, DbError, IssueKey, WorkItem, WorkNote, WorkState, WorkStep};
 use shell::Ui;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use self::observe::{IssueObservation, observe_issue};
-use self::queue::WorkQueue;
-use self::status::StatusBoard;
+use self::queue::{TaskResult, WorkQueue};
+use self::status::{StatusBoard, StatusResult};
 use self::stop::{BusyWork, StopRequest};
 use self::worker::{Job, JobResult};
+use super::host_seat::{leave_host, name_is_taken, new_holder, report_host};
 use super::repos::agent_labels;
+use super::settings::ServeSettings;
 use super::turn::{end_earlier_turns, end_turn, hold_turn};
+use super::vitals::VitalCounter;
 use super::{Service, dispatch, notify};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
-use crate::flow::fleet::LOCAL_HOST;
-use crate::flow::lease::{Lease, LeaseHolder};
+use crate::flow::lease::{Lease, LeaseHolder, LeaseLoss};
 use crate::flow::store_upkeep::spawn_upkeep;
+use crate::rules::bottle_place::BottlePlace;
 
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Interval of the checks for bottles of claimed items and for due waiting ones.
 const TICK: Duration = Duration::from_millis(500);
+/// Pause between the looks of a process that works on something and has not the turn.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+/// The same of one that works on nothing; notifications make it shorter.
+const QUIET_PAUSE: Duration = Duration::from_secs(4);
 /// Interval of the looks for leases that have expired.
 const TAKEOVER_TICK: Duration = Duration::from_secs(2);
 /// Pause after a failed database call.
@@ -89,20 +99,71 @@ pub(crate) struct Reconciler {
     budget_changed: bool,
     /// Day of the last claims.
     day: Date,
-    /// True once another server has the turn.
-    has_lost_turn: bool,
+    /// Status comments, while this process has the turn.
+    board: Option<StatusBoard>,
+    /// Issues whose work has ended here since the last look at the events.
+    ended_here: BTreeSet<IssueKey>,
+    /// Time of the next look at the database that no event causes.
+    next_look: Instant,
+    /// Share of this process in spreading such looks of many hosts.
+    quiet_share: Duration,
+    /// Reason to end, once there is one.
+    end: Option<Failure>,
+}
+
+/// What the reconciler acts on.
+enum Event {
+    /// A delivery was stored here, or another process has stored something.
+    Arrived,
+    Ended(JobResult),
+    Observed(Box<TaskResult<IssueObservation>>),
+    Found(IssueKey),
+    Reloaded,
+    Sweep,
+    Renew,
+    TakeOver,
+    Written(StatusResult),
+    Tick,
+}
+
+impl Event {
+    /// True if it says only that time has passed.
+    fn is_timer(&self) -> bool {
+        matches!(self, Self::Tick | Self::TakeOver | Self::Renew)
+    }
+}
+
+/// Times at which something is due.
+struct Tickers {
+    sweep: Interval,
+    renew: Interval,
+    takeover: Interval,
+    tick: Interval,
+}
+
+impl Tickers {
+    fn of(settings: &ServeSettings) -> Self {
+        Self {
+            sweep: ticker(Duration::from_secs(settings.sweep_secs)),
+            renew: ticker(Duration::from_secs(settings.lease_secs.div_ceil(3))),
+            takeover: ticker(TAKEOVER_TICK),
+            tick: ticker(TICK),
+        }
+    }
+}
+
+async fn next_written(board: &mut Option<StatusBoard>) -> Option<StatusResult> {
+    match board {
+        Some(board) => board.next_written().await,
+        None => None,
+    }
 }
 
 impl Reconciler {
     /// A reconciler with a holder name that no earlier one had.
     pub(crate) fn new(service: Arc<Service>) -> Result<Self, Failure> {
-        let random = u64::from_le_bytes(host::random::bytes().or_general()?);
-        let host = service.host.clone();
-        let holder = LeaseHolder {
-            name: format!("{host}/{}-{random:016x}", std::process::id()),
-            is_shared: host != LOCAL_HOST,
-            host,
-        };
+        let holder = new_holder(&service)?;
+        let share = u32::from_le_bytes(host::random::bytes().or_general()?) % 2_000;
         let (result_sender, results) = mpsc::unbounded_channel();
         let (found_sender, found) = mpsc::unbounded_channel();
         Ok(Self {
@@ -120,63 +181,30 @@ impl Reconciler {
             green: BTreeMap::new(),
             budget_changed: true,
             day: Date::MIN,
-            has_lost_turn: false,
+            board: None,
+            ended_here: BTreeSet::new(),
+            next_look: Instant::now(),
+            quiet_share: Duration::from_millis(u64::from(share)),
+            end: None,
         })
     }
 
-    /// Reconciles until `stop`, then drains. Boxes that run longer than the drain continue without this process.
+    /// Works until `stop`, then drains. Boxes that run longer than the drain continue without this process.
     pub(crate) async fn run(mut self, stop: Cancel) -> Result<(), Failure> {
         if !self.begin(&stop).await? {
             return Ok(());
         }
-        let settings = self.service.settings();
-        let mut sweep = ticker(settings.sweep_secs);
-        let mut renew = ticker(settings.lease_secs.div_ceil(3));
-        let mut takeover = interval(TAKEOVER_TICK);
-        takeover.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut tick = interval(TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let service = Arc::clone(&self.service);
-        let arrived = Arc::clone(&self.service.arrived);
-        let mut board = StatusBoard::open(&self.service)?;
-        let found = self.found_sender.clone();
-        tokio::spawn(dispatch::run(Arc::clone(&self.service), found, stop.clone()));
-        tokio::spawn(notify::run(Arc::clone(&self.service), stop.clone()));
-        loop {
-            let done = tokio::select! {
-                _ = stop.cancelled() => break,
-                () = arrived.notified() => Ok(()),
-                Some(result) = self.results.recv() => self.record_outcome(result),
-                Some(finished) = self.queue.next_finished() => self.handle_observation(finished),
-                Some(key) = self.found.recv() => {
-                    self.queue.enqueue(&key, None);
-                    Ok(())
-                }
-                () = service.reloaded.notified() => {
-                    let settings = self.service.settings();
-                    self.budget_changed = true;
-                    // The first tick of a new ticker comes at once.
-                    sweep = ticker(settings.sweep_secs);
-                    renew = ticker(settings.lease_secs.div_ceil(3));
-                    Ok(())
-                }
-                _ = sweep.tick() => self.sweep(),
-                _ = renew.tick() => self.renew_turn().and_then(|()| self.renew_leases()),
-                _ = takeover.tick() => self.take_over_expired(),
-                Some(written) = board.next_written() => {
-                    board.finish(written);
-                    Ok(())
-                }
-                _ = tick.tick() => {
-                    board.add(std::mem::take(&mut self.changed));
-                    self.maintain().and_then(|()| board.update(&self.service))
-                }
-            };
-            let done = done.and_then(|()| self.check_turn());
-            if self.has_lost_turn {
-                return Err(turn_is_lost());
+        let mut tickers = Tickers::of(&self.service.settings());
+        while let Some(event) = self.next_event(&mut tickers, &stop).await {
+            let is_timer = event.is_timer();
+            let done = self.handle(event, &mut tickers, &stop).and_then(|()| self.check_turn());
+            if let Some(end) = self.end.take() {
+                return Err(end);
             }
-            let done = done.and_then(|()| self.read_inbox()).and_then(|()| self.claim());
+            let done = match self.is_look_due(is_timer) {
+                true => done.and_then(|()| self.look(is_timer)),
+                false => done,
+            };
             let service = &self.service;
             self.queue.spawn_due(|key, look| {
                 let service = Arc::clone(service);
@@ -189,12 +217,112 @@ impl Reconciler {
             }
         }
         let drained = self.drain().await;
-        drained.and(end_turn(&self.service, &self.holder))
+        let left = match self.service.duties.looks {
+            true => end_turn(&self.service, &self.holder),
+            false => Ok(()),
+        };
+        let left = left.and_then(|()| leave_host(&self.service, &self.holder));
+        drained.and(left)
+    }
+
+    /// Waits for the next thing to act on; `None` once it is to stop.
+    async fn next_event(&mut self, tickers: &mut Tickers, stop: &Cancel) -> Option<Event> {
+        let service = Arc::clone(&self.service);
+        tokio::select! {
+            _ = stop.cancelled() => None,
+            () = service.arrived.notified() => Some(Event::Arrived),
+            Some(result) = self.results.recv() => Some(Event::Ended(result)),
+            Some(finished) = self.queue.next_finished() => Some(Event::Observed(Box::new(finished))),
+            Some(key) = self.found.recv() => Some(Event::Found(key)),
+            () = service.reloaded.notified() => Some(Event::Reloaded),
+            _ = tickers.sweep.tick() => Some(Event::Sweep),
+            _ = tickers.renew.tick() => Some(Event::Renew),
+            _ = tickers.takeover.tick() => Some(Event::TakeOver),
+            Some(written) = next_written(&mut self.board) => Some(Event::Written(written)),
+            _ = tickers.tick.tick() => Some(Event::Tick),
+        }
+    }
+
+    fn handle(
+        &mut self,
+        event: Event,
+        tickers: &mut Tickers,
+        stop: &Cancel,
+    ) -> Result<(), Failure> {
+        match event {
+            Event::Arrived | Event::Tick => Ok(()),
+            Event::Ended(result) => self.record_outcome(result),
+            Event::Observed(finished) => self.handle_observation(*finished),
+            Event::Found(key) => {
+                self.queue.enqueue(&key, None);
+                Ok(())
+            }
+            Event::Reloaded => {
+                self.budget_changed = true;
+                // The first tick of a new ticker comes at once.
+                *tickers = Tickers::of(&self.service.settings());
+                Ok(())
+            }
+            Event::Sweep => self.sweep(),
+            Event::Renew => self.renew(),
+            Event::TakeOver => {
+                if self.board.is_none() && self.try_turn(stop)? {
+                    tickers.sweep.reset_immediately();
+                }
+                self.take_over_expired()
+            }
+            Event::Written(written) => {
+                if let Some(board) = &mut self.board {
+                    board.finish(written);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// True if the database is to be read now. A process that has the turn or a box does so with every tick; others wait for
+    /// a notification, and look from time to time because it may be lost.
+    fn is_look_due(&mut self, is_timer: bool) -> bool {
+        let now = Instant::now();
+        if is_timer && self.board.is_none() && now < self.next_look {
+            return false;
+        }
+        let pause = match self.busy.is_empty() {
+            true => QUIET_PAUSE + self.quiet_share,
+            false => BUSY_PAUSE,
+        };
+        self.next_look = now + pause;
+        true
+    }
+
+    /// Does what is due by the database: what users ask for and claims; upkeep and status comments from time to time.
+    fn look(&mut self, is_timer: bool) -> Result<(), Failure> {
+        if is_timer {
+            self.maintain()?;
+            self.update_board()?;
+        }
+        self.read_inbox()?;
+        self.claim()
+    }
+
+    /// Reads the events of all hosts, and writes the comments that are due.
+    fn update_board(&mut self) -> Result<(), Failure> {
+        let Some(board) = &mut self.board else { return Ok(()) };
+        board.add(std::mem::take(&mut self.changed));
+        for event in board.update(&self.service)? {
+            // People may have commented while it ran on another host.
+            let is_own = self.ended_here.remove(&event.key);
+            if self.holder.is_shared && !event.state.is_held() && !is_own {
+                self.queue.enqueue(&event.key, None);
+            }
+        }
+        Ok(())
     }
 
     async fn drain(&mut self) -> Result<(), Failure> {
         let end = Instant::now() + Duration::from_secs(self.service.settings().drain_secs);
         tracing::info!(running = self.busy.len(), "stopping: no new work is started");
+        let mut renew = ticker(Duration::from_secs(self.service.settings().lease_secs.div_ceil(3)));
         while !self.busy.is_empty() {
             tokio::select! {
                 () = sleep_until(end) => {
@@ -203,75 +331,112 @@ impl Reconciler {
                     return Ok(());
                 }
                 Some(result) = self.results.recv() => self.record_outcome(result)?,
+                _ = renew.tick() => self.renew_leases()?,
             }
         }
         Ok(())
     }
 
-    /// Waits for the turn and takes over; tries again for a while where the database fails: the server listens already, and
-    /// deliveries are kept. False if it was stopped before.
+    /// Continues what an earlier process of this home left; tries again for a while where the database fails: the server
+    /// listens already, and deliveries are kept. False if it was stopped before.
     async fn begin(&mut self, stop: &Cancel) -> Result<bool, Failure> {
-        let mut end = Instant::now() + START_PATIENCE;
-        let mut is_told = false;
+        let end = Instant::now() + START_PATIENCE;
         loop {
-            let begun = end_earlier_turns(&self.service, &self.holder)
-                .and_then(|()| hold_turn(&self.service, &self.holder, self.lease()))
-                .and_then(
-                    |is_ours| if is_ours { self.take_over().map(|()| true) } else { Ok(false) },
-                );
+            let begun = self.begin_once(stop);
             match begun {
                 _ if stop.reason().is_some() => return Ok(false),
-                Ok(true) => return Ok(true),
-                Ok(false) => {
-                    if !std::mem::replace(&mut is_told, true) {
-                        tracing::info!(
-                            "another server on this database reconciles; this one waits for its turn"
-                        );
-                    }
-                    end = Instant::now() + START_PATIENCE;
-                    tokio::select! {
-                        _ = stop.cancelled() => return Ok(false),
-                        () = tokio::time::sleep(TAKEOVER_TICK) => {}
-                    }
-                }
-                Err(failure) if Instant::now() < end => {
+                Ok(()) => return Ok(true),
+                Err(failure) if Instant::now() < end && self.end.is_none() => {
                     tracing::error!(%failure, "reconciling failed; trying again");
                     tokio::time::sleep(DATABASE_PAUSE).await;
                 }
-                Err(failure) => return Err(failure),
+                Err(failure) => return Err(self.end.take().unwrap_or(failure)),
             }
         }
     }
 
+    fn begin_once(&mut self, stop: &Cancel) -> Result<(), Failure> {
+        self.report_host()?;
+        if self.service.duties.looks {
+            end_earlier_turns(&self.service, &self.holder)?;
+            if !self.try_turn(stop)? {
+                tracing::info!(
+                    "another server on this database reconciles; this one waits for its turn"
+                );
+            }
+        }
+        self.take_over()
+    }
+
+    /// Takes the turn if it is free, and begins to look; false while another server has it.
+    fn try_turn(&mut self, stop: &Cancel) -> Result<bool, Failure> {
+        if !self.service.duties.looks || !hold_turn(&self.service, &self.holder, self.lease())? {
+            return Ok(false);
+        }
+        if self.board.is_none() {
+            tracing::info!("this server reconciles");
+            let board = StatusBoard::open(&self.service)?;
+            for work in self.service.store.works().or_general()? {
+                self.queue.enqueue(&work.key, None);
+            }
+            let found = self.found_sender.clone();
+            tokio::spawn(dispatch::run(Arc::clone(&self.service), found, stop.clone()));
+            tokio::spawn(notify::run(Arc::clone(&self.service), stop.clone()));
+            self.board = Some(board);
+        }
+        Ok(true)
+    }
+
     /// Continues the work of an earlier process. The lock on the home proves that it is gone, so its claims are free.
     fn take_over(&mut self) -> Result<(), Failure> {
-        tracing::info!("this server reconciles");
-        self.read_stops()?;
         let asked_at = host::clock::boottime();
         let store = Arc::clone(&self.service.store);
-        for work in store.take_over_host(&self.holder.name, self.lease()).or_general()? {
+        let taken = store.take_over_host(&self.holder.name, self.lease()).or_general()?;
+        self.read_stops(&taken)?;
+        for work in taken {
             // A second try sees what the first one has taken.
             if !self.busy.contains_key(&work.key) {
                 tracing::info!(issue = %work.key, state = %work.state, "taken over");
                 self.start_job(Job::Run(Box::new(work)), asked_at);
             }
         }
-        for work in self.service.store.works().or_general()? {
-            self.queue.enqueue(&work.key, None);
-        }
         Ok(())
+    }
+
+    /// Renews everything that this process holds: its turn, its name and its leases.
+    fn renew(&mut self) -> Result<(), Failure> {
+        if self.board.is_some() {
+            self.renew_turn()?;
+        }
+        let renewed = self.renew_leases();
+        if renewed.is_err() {
+            self.service.vitals.count(VitalCounter::Leases, "renewal-failed");
+        }
+        renewed.and_then(|()| self.report_host())
     }
 
     /// Renews the lease of the turn if it has ended here, as after a sleep of the machine.
     fn check_turn(&mut self) -> Result<(), Failure> {
-        match self.service.turn.is_ours() {
+        match self.board.is_none() || self.service.turn.is_ours() {
             true => Ok(()),
             false => self.renew_turn(),
         }
     }
 
     fn renew_turn(&mut self) -> Result<(), Failure> {
-        self.has_lost_turn = !hold_turn(&self.service, &self.holder, self.lease())?;
+        if !hold_turn(&self.service, &self.holder, self.lease())? {
+            self.end = Some(turn_is_lost());
+        }
+        Ok(())
+    }
+
+    /// Reports this host. Another process under its name ends this one.
+    fn report_host(&mut self) -> Result<(), Failure> {
+        let reported = report_host(&self.service, &self.holder, self.busy.len(), self.lease());
+        if let Err(failure) = reported? {
+            self.end = Some(failure);
+            return Err(name_is_taken());
+        }
         Ok(())
     }
 
@@ -320,25 +485,20 @@ impl Reconciler {
                 };
                 match store.step_work(&work.key, fence, WorkStep::Begin, &note) {
                     // Its worker ends, and its result is dropped.
-                    Err(DbError::Fenced { .. }) => drop(lease.note_fenced()),
+                    Err(DbError::Fenced { .. }) => {
+                        drop(lease.note_refused(LeaseLoss::RefusedByDatabase));
+                    }
                     stepped => work.state = stepped.or_general()?,
                 }
             }
         }
-        let now = host::clock::now();
-        for work in store.works().or_general()? {
-            let is_busy = self.busy.contains_key(&work.key);
-            if work.holder.as_deref() == Some(&self.holder.name) && !is_busy {
-                self.restart(&work)?;
+        for work in store.works_to_maintain(&self.holder.name).or_general()? {
+            if self.busy.contains_key(&work.key) {
                 continue;
             }
-            let is_due = work.destroy_at.is_some_and(|at| at <= now);
-            let is_free = !work.state.is_held() && !is_busy;
-            if is_due
-                && is_free
-                && work.state != WorkState::Destroyed
-                && !self.is_elsewhere(&work.key)?
-            {
+            if work.state.is_held() {
+                self.restart(&work)?;
+            } else if self.is_ours_to_destroy(&work)? {
                 let job = Job::Destroy { work: Box::new(work), loss: Loss::Refused };
                 self.start_job(job, host::clock::boottime());
             }
@@ -346,9 +506,23 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Enqueues every item, looks for issues whose webhook was lost, and cleans up. Forges answer slowly, so the issues
-    /// come in through a channel.
+    /// True if the bottle of an item is here. What has none is for the server that has the turn.
+    fn is_ours_to_destroy(&self, work: &WorkItem) -> Result<bool, Failure> {
+        Ok(match self.place_of(&work.key)? {
+            Some(BottlePlace::Elsewhere { .. }) => false,
+            Some(BottlePlace::Here | BottlePlace::HalfMade | BottlePlace::Missing) => true,
+            None => self.board.is_some(),
+        })
+    }
+
+    /// Cleans up in this home; with the turn, enqueues every item and looks for issues whose webhook was lost. Forges answer
+    /// slowly, so the issues come in through a channel.
     fn sweep(&mut self) -> Result<(), Failure> {
+        self.settle_rest()?;
+        sign_statements(&Ui::log("statements"), &self.service.home);
+        if self.board.is_none() {
+            return Ok(());
+        }
         let labels = agent_labels(&self.service.home)?;
         tokio::spawn(list_issues(Arc::clone(&self.service), labels, self.found_sender.clone()));
         for work in self.service.store.works().or_general()? {
@@ -356,8 +530,6 @@ impl Reconciler {
                 self.queue.enqueue(&work.key, None);
             }
         }
-        self.settle_rest()?;
-        sign_statements(&Ui::log("statements"), &self.service.home);
         // A command in a comment is known by its delivery for longer than it is fresh.
         let days = u64::from(self.service.settings().delivery_days.max(2));
         let before = host::clock::now() - Duration::from_secs(days * 86_400);
@@ -404,8 +576,8 @@ fn turn_is_lost() -> Failure {
     Failure::new(BottleExit::General, words)
 }
 
-fn ticker(secs: u64) -> Interval {
-    let mut ticker = interval(Duration::from_secs(secs.max(1)));
+fn ticker(pause: Duration) -> Interval {
+    let mut ticker = interval(pause);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticker
 }

@@ -18,6 +18,7 @@ use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, PlanStage, Record};
 use crate::flow::bottle_place::{place_of_issue, place_of_row};
+use crate::flow::bottle_summary::{BottleSummary, load_summary};
 use crate::flow::thread::{
     Assignment, AssignmentHistory, delivered_texts, given_by_outsider, members_of, read_assignment,
     read_conversation, thumbs_of_members,
@@ -81,7 +82,14 @@ pub(super) async fn observe_issue(
         Some(work) => find_bottle(service, work)?,
         None => None,
     };
-    let record = bottle.as_ref().map(|(_, record)| record);
+    let summary = match (&bottle, &work) {
+        (None, Some(work)) => find_summary(service, work)?,
+        _ => None,
+    };
+    let record = match (&bottle, &summary) {
+        (Some((_, record)), _) => Some(record),
+        (None, summary) => summary.as_ref().map(|summary| &summary.record),
+    };
     let access = repo.shared_access(key.issue_number, record.and_then(|record| record.pull));
     let facts = work.as_ref().map(|work| WorkFacts {
         state: work.state,
@@ -125,7 +133,7 @@ pub(super) async fn observe_issue(
     })
 }
 
-/// The observation of an issue whose bottle is away; `None` if it is here, or there is none.
+/// The observation of an issue whose bottle is away; `None` if it is here or known by its row, or there is none.
 fn observe_away(
     service: &Service,
     work: Option<&WorkItem>,
@@ -135,9 +143,13 @@ fn observe_away(
     };
     let Service { home, host, store, .. } = service;
     let place = place_of_issue(home, host, &**store, &work.key)?;
-    let Some(reason) = place.and_then(|(slug, place)| explain_absence(&place, &slug)) else {
+    let Some((slug, place)) = place else { return Ok(None) };
+    let is_elsewhere = matches!(place, BottlePlace::Elsewhere { .. });
+    // While it is being made, what people say can be read without it, and a stop reaches its holder.
+    if is_elsewhere && (work.state.is_held() || find_summary(service, work)?.is_some()) {
         return Ok(None);
-    };
+    }
+    let Some(reason) = explain_absence(&place, &slug) else { return Ok(None) };
     tracing::info!(issue = %work.key, reason, "not observed");
     Ok(Some(IssueObservation {
         state: IssueState { is_open: true, ..IssueState::default() },
@@ -291,6 +303,10 @@ async fn sort_commands(
     read: &Assignment,
 ) -> Result<Vec<CommentCommand>, Failure> {
     let mut commands = Vec::new();
+    // Two servers that look at once would both answer.
+    if !service.turn.is_ours() {
+        return Ok(commands);
+    }
     for command in &read.commands {
         answer_command(service, access, forge, work, awaits_approval, read, command).await?;
         let is_void = command.command == MemberCommand::Approve && !awaits_approval;
@@ -319,7 +335,7 @@ async fn answer_command(
     let stored = command.delivery_id(&work.key);
     let facts = CommandFacts {
         state: work.state,
-        has_bottle: find_bottle(service, work)?.is_some(),
+        has_bottle: find_bottle(service, work)?.is_some() || find_summary(service, work)?.is_some(),
         awaits_approval,
         is_stored: service.store.has_delivery(COMMENT_SOURCE, &stored).or_general()?,
         status: status.strip_prefix(STATUS_MARK).unwrap_or(&status),
@@ -463,8 +479,8 @@ fn found<T>(read: Result<T, Failure>) -> Result<Option<T>, Failure> {
     }
 }
 
-/// The bottle of a work item, if its record can be read. A claimed item does not have the bottle's name yet; then the
-/// forge state has it.
+/// The bottle of a work item on this host, if its record can be read. A claimed item does not have the bottle's name yet; then
+/// the forge state has it. A folder of the same name that an earlier bottle left here is not the one on another host.
 pub(super) fn find_bottle(
     service: &Service,
     work: &WorkItem,
@@ -478,6 +494,26 @@ pub(super) fn find_bottle(
         let record = travel::stored_record(&service.home, row)?;
         return Ok(record.map(|record| (Bottle::of_stored(&service.home, &record), record)));
     }
-    let slug = work.slug.clone().or(row.map(|row| row.slug));
+    let is_here = |row: &ForgeState| row.host.as_ref().is_none_or(|it| *it == service.host);
+    let slug = match row {
+        Some(row) if !is_here(&row) => None,
+        row => work.slug.clone().or(row.map(|it| it.slug)),
+    };
     Ok(slug.and_then(|slug| Bottle::open(&service.home, &slug).ok()))
+}
+
+/// What another host has stored of the bottle of a work item.
+pub(super) fn find_summary(
+    service: &Service,
+    work: &WorkItem,
+) -> Result<Option<BottleSummary>, Failure> {
+    let known = service.store.forge_state(&work.key).or_general()?;
+    let is_elsewhere = known.is_some_and(|known| {
+        let host = known.host.as_ref();
+        known.status != BottleState::Destroyed && host.is_some_and(|it| *it != service.host)
+    });
+    match is_elsewhere {
+        true => load_summary(&*service.store, &work.key),
+        false => Ok(None),
+    }
 }

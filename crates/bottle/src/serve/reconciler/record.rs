@@ -10,7 +10,9 @@ use super::stop::BusyWork;
 use super::worker::{JobOutcome, JobResult};
 use super::{Reconciler, pause_after};
 use crate::exit::{Failure, OrGeneral};
+use crate::flow::lease::LeaseLoss;
 use crate::rules::closed_run::AfterRun;
+use crate::serve::vitals::VitalCounter;
 
 /// Tries of a failure that can pass, before a person is needed.
 const PASSING_TRIES: u32 = 40;
@@ -35,7 +37,8 @@ impl Reconciler {
         let JobResult { key, slug, outcome } = result;
         let Some(BusyWork { work, lease, .. }) = self.busy.get(key) else { return Ok(()) };
         let Ok(fence) = lease.fence() else {
-            self.drop_lost(key);
+            let loss = lease.loss();
+            self.drop_lost(key, loss);
             return Ok(());
         };
         if matches!(outcome, JobOutcome::NotDestroyed(_)) {
@@ -53,7 +56,11 @@ impl Reconciler {
                 tracing::info!(issue = %key, %state, reason = note.reason, "job ended");
             }
             // The new holder continues from what is on disk.
-            Err(DbError::Fenced { .. }) => tracing::warn!(issue = %key, "was taken over"),
+            Err(DbError::Fenced { .. }) => {
+                tracing::warn!(issue = %key, "was taken over");
+                let loss = LeaseLoss::RefusedByDatabase;
+                self.service.vitals.count(VitalCounter::LostLeases, loss.name());
+            }
             Err(error) => return Err(error).or_general(),
         }
         host::failpoint::hit("recorded");
@@ -62,8 +69,13 @@ impl Reconciler {
     }
 
     /// Drops the result of a job whose lease is lost: nothing is written, and whoever holds the issue now goes on.
-    fn drop_lost(&mut self, key: &IssueKey) {
+    fn drop_lost(&mut self, key: &IssueKey, loss: Option<LeaseLoss>) {
         tracing::warn!(issue = %key, "its lease was lost, so its result is not recorded");
+        if let Some(loss) = loss {
+            self.service.vitals.count(VitalCounter::LostLeases, loss.name());
+        }
+        // Whoever has it now reads the inbox.
+        self.stops.remove(key);
         self.finish_job(key);
     }
 
@@ -71,7 +83,12 @@ impl Reconciler {
         self.busy.remove(key);
         // What it reserved and did not spend may be enough for another run.
         self.budget_changed = true;
-        self.queue.enqueue(key, None);
+        self.ended_here.insert(key.clone());
+        match self.board {
+            Some(_) => self.queue.enqueue(key, None),
+            // The server that has the turn reads a stop once more, and marks it as handled.
+            None => drop(self.stops.remove(key)),
+        }
     }
 }
 

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use forge::{Forge, ForgeError, Thread};
 use model::redact::Redactor;
-use orchestrator_db::{DbError, IssueKey, StatusComment, WorkItem, WorkState};
+use orchestrator_db::{DbError, IssueKey, StatusComment, WorkEvent, WorkItem, WorkState};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
-use super::observe::find_bottle;
+use super::observe::{find_bottle, find_summary};
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
 use crate::flow::bottle::{Bottle, Record};
+use crate::flow::bottle_summary::BottleSummary;
 use crate::flow::run_record::load_run;
 use crate::rules::status_text::{STATUS_MARK, StatusFacts, render_status};
 use crate::serve::Service;
@@ -55,15 +56,16 @@ impl StatusBoard {
         self.due.extend(keys.into_iter().map(|key| (key, Instant::now())));
     }
 
-    /// Reads the new events, and starts to write the comments that are due.
-    pub(super) fn update(&mut self, service: &Arc<Service>) -> Result<(), Failure> {
-        for event in service.store.events_since(self.seq, EVENTS_PAGE).or_general()? {
+    /// Reads the new events, which it returns, and starts to write the comments that are due.
+    pub(super) fn update(&mut self, service: &Arc<Service>) -> Result<Vec<WorkEvent>, Failure> {
+        let events = service.store.events_since(self.seq, EVENTS_PAGE).or_general()?;
+        for event in &events {
             self.seq = event.seq;
-            self.due.insert(event.key, Instant::now() + SETTLE);
+            self.due.insert(event.key.clone(), Instant::now() + SETTLE);
         }
         if !service.settings().status_comment {
             self.due.clear();
-            return Ok(());
+            return Ok(events);
         }
         let now = Instant::now();
         let ready = |(key, at): &(&IssueKey, &Instant)| **at <= now && !self.writing.contains(key);
@@ -83,7 +85,7 @@ impl StatusBoard {
                 (key, written)
             });
         }
-        Ok(())
+        Ok(events)
     }
 
     /// Waits for the next comment that was written; `None` if none is being written.
@@ -182,16 +184,20 @@ pub(super) fn render_work(
     access: &ForgeAccess,
 ) -> Result<String, Failure> {
     let bottle = find_bottle(service, work)?;
-    let agent = match (&bottle, &work.request) {
-        (Some((_, record)), _) => record.agent.clone(),
+    let summary = match bottle {
+        Some((bottle, record)) => Some(summarize(&bottle, record, work.state, &work.reason)),
+        None => find_summary(service, work)?,
+    };
+    let agent = match (&summary, &work.request) {
+        (Some(summary), _) => summary.record.agent.clone(),
         (None, orchestrator_db::WorkRequest::Start { agent, .. }) => agent.clone(),
         (
             None,
             orchestrator_db::WorkRequest::Resume { .. } | orchestrator_db::WorkRequest::Wake { .. },
         ) => String::new(),
     };
-    let (question, log) = match (&bottle, work.state) {
-        (Some(bottle), WorkState::NeedsAttention) => last_words(bottle, &work.reason),
+    let (question, log) = match summary {
+        Some(summary) if work.state == WorkState::NeedsAttention => (summary.question, summary.log),
         _ => (None, String::new()),
     };
     let redactor = Redactor::new([access.token.clone()]);
@@ -214,9 +220,21 @@ pub(super) fn render_work(
     }))
 }
 
-/// The agent's question, if a person was called for it, and the last lines of its log. What cannot be read is left out.
-fn last_words((bottle, record): &(Bottle, Record), reason: &str) -> (Option<String>, String) {
-    let Ok(Some(dir)) = bottle.last_run(record) else { return (None, String::new()) };
-    let Ok(meta) = load_run(&dir) else { return (None, String::new()) };
-    (meta.question_for(reason), log_tail(&dir, &meta.manifest.provider))
+/// The summary of a bottle of this host. If a person is called, it has the agent's question, if that is the reason, and the
+/// last lines of its log. What cannot be read is left out.
+pub(super) fn summarize(
+    bottle: &Bottle,
+    record: Record,
+    state: WorkState,
+    reason: &str,
+) -> BottleSummary {
+    let mut summary = BottleSummary::of(&record);
+    if state == WorkState::NeedsAttention
+        && let Ok(Some(dir)) = bottle.last_run(&record)
+        && let Ok(meta) = load_run(&dir)
+    {
+        summary.question = meta.question_for(reason);
+        summary.log = log_tail(&dir, &meta.manifest.provider);
+    }
+    summary
 }

@@ -8,7 +8,7 @@ use host::signal::{Cancel, CancelReason};
 use orchestrator_db::{Delivery, IssueKey, WorkItem, WorkNote, WorkState, WorkStep};
 
 use super::Reconciler;
-use super::act::{DeliveryProgress, INBOX_PAGE, is_of_user};
+use super::act::{DeliveryProgress, INBOX_PAGE, USER_SOURCES};
 use super::worker::JobOutcome;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::lease::Lease;
@@ -34,12 +34,13 @@ pub(super) struct BusyWork {
 pub(super) const STOP_EVENT: &str = "freeze";
 
 impl Reconciler {
-    /// Reads the stops that an earlier process left, before the work that it left is continued.
-    pub(super) fn read_stops(&mut self) -> Result<(), Failure> {
-        for delivery in self.service.store.unhandled_deliveries(INBOX_PAGE).or_general()? {
+    /// Reads the stops of work that an earlier process left, before it is continued.
+    pub(super) fn read_stops(&mut self, taken: &[WorkItem]) -> Result<(), Failure> {
+        let store = &self.service.store;
+        for delivery in store.unhandled_from(&USER_SOURCES, INBOX_PAGE).or_general()? {
             if delivery.event == STOP_EVENT
-                && is_of_user(&delivery)
                 && let Some(key) = self.issue_of(&delivery)?
+                && taken.iter().any(|work| work.key == key)
             {
                 let stop = self.stop_of(&delivery)?;
                 self.stops.insert(key, stop);

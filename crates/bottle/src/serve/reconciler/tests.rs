@@ -27,7 +27,7 @@ use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
 use crate::serve::turn::ServeTurn;
 use crate::serve::vitals::Vitals;
-use crate::serve::{PAGE_SOURCE, Service};
+use crate::serve::{Duties, PAGE_SOURCE, Service};
 
 const LEASE: Duration = Duration::from_secs(60);
 const SLUG: &str = "worker-issue-3";
@@ -48,7 +48,8 @@ fn service(folder: &Path) -> Arc<Service> {
     let config = LiveConfig::new(None, settings, repos, &home);
     let (reloaded, vitals) = (Notify::new(), Vitals::default());
     let (host, turn) = (LOCAL_HOST.to_owned(), ServeTurn::default());
-    Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn })
+    let duties = Duties::ALL;
+    Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn, duties })
 }
 
 fn key() -> IssueKey {
@@ -210,8 +211,8 @@ async fn what_another_host_lets_expire_is_fenced_off_and_waits_for_its_bottle() 
     assert!(work.reason.contains("the host that has its bottle"), "{}", work.reason);
     let note = WorkNote::because("late");
     store.step_work(&key(), theirs.fence, WorkStep::Freeze, &note).expect_err("it is fenced off");
-    assert!(store.claimable_works(LOCAL_HOST).expect("read").is_empty());
-    assert_eq!(store.claimable_works("there").expect("read").len(), 1);
+    assert!(store.claimable_works(LOCAL_HOST, 10).expect("read").is_empty());
+    assert_eq!(store.claimable_works("there", 10).expect("read").len(), 1);
 }
 
 #[tokio::test]

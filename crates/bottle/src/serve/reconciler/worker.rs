@@ -9,11 +9,12 @@ use engine::agent_result::AgentClaim;
 use host::signal::{Cancel, CancelReason};
 use jiff::Timestamp;
 use model::exit::BottleExit;
-use orchestrator_db::{BottleState, IssueKey, WorkItem, WorkRequest};
+use orchestrator_db::{BottleState, IssueKey, WorkItem, WorkRequest, WorkState};
 use shell::Ui;
 use shell::runtime::COMMAND_STACK_BYTES;
 use tokio::sync::mpsc;
 
+use super::status::summarize;
 use crate::commands::block_on;
 use crate::exit::{Failure, OrGeneral};
 use crate::flow::access::ForgeAccess;
@@ -140,8 +141,8 @@ fn perform(
             }
             // A run makes its bottle, also where it fails later.
             let bottle = find_or_clean_up(service, rows, &work);
-            let slug = bottle.as_ref().ok().and_then(Option::as_ref);
-            let slug = slug.map(|(bottle, _)| bottle.slug().to_string());
+            let found = bottle.as_ref().ok().and_then(Option::as_ref).cloned();
+            let slug = found.as_ref().map(|(bottle, _)| bottle.slug().to_string());
             let ran = match ran {
                 // The run of this claim is over, whatever failed after it: a new claim would run it once more.
                 Err(failure) if is_over(bottle.as_ref().ok().and_then(Option::as_ref), &work) => {
@@ -161,13 +162,36 @@ fn perform(
                     None => Err(failure),
                 },
             };
-            (slug, ended.unwrap_or_else(JobOutcome::Failed))
+            let ended = ended.unwrap_or_else(JobOutcome::Failed);
+            if let Some((bottle, record)) = found
+                && let Err(failure) = save_summary(rows, &bottle, record, &ended)
+            {
+                tracing::warn!(%failure, "other hosts know of the bottle what was stored before");
+            }
+            (slug, ended)
         }
         Job::Destroy { work, loss } => match remove(service, rows, &work, loss) {
             Ok(()) => (work.slug, JobOutcome::Destroyed),
             Err(failure) => (work.slug, JobOutcome::NotDestroyed(failure)),
         },
     }
+}
+
+/// Stores what other hosts need to know of a bottle after its run.
+fn save_summary(
+    rows: IssueRows<'_>,
+    bottle: &Bottle,
+    record: Record,
+    outcome: &JobOutcome,
+) -> Result<(), Failure> {
+    let (state, reason) = match outcome {
+        JobOutcome::Closed(AfterRun::CallPerson { reason }) => {
+            (WorkState::NeedsAttention, &**reason)
+        }
+        JobOutcome::Failed(_) => (WorkState::NeedsAttention, ""),
+        _ => (WorkState::Frozen, ""),
+    };
+    rows.save_summary(&summarize(bottle, record, state, reason))
 }
 
 /// End of the work on a claimed item.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use web_base::session::fresh_id;
 
 use super::auth::Principal;
-use super::facts::case::{Case, load_bottle};
+use super::facts::case::{Case, load_bottle_case};
 use super::problem::Problem;
 use super::rules::action::UserAction;
 use super::{WebState, page, query};
@@ -84,7 +84,7 @@ pub(crate) async fn submit(
     principal: &Principal,
 ) -> Result<String, Problem> {
     let name = slug.to_owned();
-    let case = query(web, move |web| load_bottle(web, &name).map(|(case, _)| case)).await?;
+    let case = query(web, move |web| load_bottle_case(web, &name)).await?;
     let conflict = |detail: String| Problem::new(StatusCode::CONFLICT, detail);
     let event = action.name();
     let Case { orchestrated: true, issue: Some(issue), .. } = &case else {

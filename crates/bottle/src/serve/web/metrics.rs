@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use axum::extract::State;
+use axum::http::HeaderName;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
+use orchestrator_db::HostRow;
 
 use super::facts::case::{Case, load_cases};
 use super::facts::spending::{BudgetUse, SpendingReport, load_spending};
@@ -15,7 +17,8 @@ use super::{STREAMS_MAX, Web, WebState, health, query};
 use crate::flow::bottle::Bottle;
 use crate::flow::spending::settled_spending;
 use crate::rules::budget::day_of;
-use crate::serve::vitals::{RUN_BUCKETS, RunDurations, VitalCounter};
+use crate::serve::Service;
+use crate::serve::vitals::{DURATION_BUCKETS, DurationCounts, VitalCounter, Vitals};
 
 /// One number, or one per value of a label.
 struct Metric {
@@ -35,12 +38,109 @@ enum MetricKind {
 
 pub(crate) async fn show(State(web): State<WebState>) -> Result<impl IntoResponse, Problem> {
     let text =
-        query(
-            &web,
-            |web| Ok(render(&gather(web)?) + &render_durations(&web.service.vitals.runs())),
-        )
-        .await?;
-    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+        query(&web, |web| Ok(render(&gather(web)?) + &render_vitals(&web.service.vitals))).await?;
+    Ok((TEXT_FORMAT, text))
+}
+
+/// The metrics of a worker: what it does itself. Its login may not see more.
+pub(crate) fn render_worker(service: &Service) -> Result<String, Problem> {
+    let version = vec![(web_base::asset::VERSION.to_owned(), 1.0)];
+    let mut metrics = vec![
+        Metric::gauge_by("bot_bottle_info", "Version of the program.", "version", version),
+        Metric::gauge("bot_bottle_memory_bytes", "Memory of this process.", own_memory()),
+    ];
+    let free = host::file::free_space(&service.home.root).ok();
+    metrics.extend(free.map(|free| {
+        let help = "Free disk space where bottles are stored.";
+        Metric::gauge("bot_bottle_disk_free_bytes", help, u64_number(free))
+    }));
+    metrics.extend(hosts(&service.store.hosts()?, Some(&service.host)));
+    metrics.extend(counters(&service.vitals));
+    Ok(render(&metrics) + &render_vitals(&service.vitals))
+}
+
+/// The format of the text, as a header.
+pub(crate) const TEXT_FORMAT: [(HeaderName, &str); 1] =
+    [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+
+fn own_memory() -> f64 {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    u64_number(host::proc::observe_memory(&[own]).bytes)
+}
+
+/// Leases and hosts of the database; hosts only where it is shared.
+fn fleet(service: &Service) -> Result<Vec<Metric>, Problem> {
+    let leases = service.store.held_leases()?;
+    let mut metrics = vec![
+        Metric::gauge(
+            "bot_bottle_leases_held",
+            "Issues that a process works on, over all hosts.",
+            u64_number(leases.held),
+        ),
+        Metric::gauge(
+            "bot_bottle_leases_expired",
+            "Leases that have expired and are not taken over yet.",
+            u64_number(leases.expired),
+        ),
+        Metric::gauge(
+            "bot_bottle_lease_expired_seconds_max",
+            "Time since the oldest of them has expired.",
+            u64_number(leases.longest_expired_secs),
+        ),
+        Metric::gauge(
+            "bot_bottle_leases_without_host",
+            "Issues whose holder does not report itself any more.",
+            u64_number(leases.without_host),
+        ),
+    ];
+    metrics.extend(hosts(&service.store.hosts()?, None));
+    Ok(metrics)
+}
+
+/// Reports of the hosts, or of one of them; nothing where no host reports itself.
+fn hosts(rows: &[HostRow], only: Option<&str>) -> Vec<Metric> {
+    let rows = || rows.iter().filter(|row| only.is_none_or(|name| row.report.name == name));
+    if rows().next().is_none() {
+        return Vec::new();
+    }
+    let (slots, busy) = rows().filter(|row| row.is_live).fold((0, 0), |(slots, busy), row| {
+        (slots + u64::from(row.report.slots), busy + u64::from(row.report.busy))
+    });
+    let up = |row: &HostRow| (row.report.name.clone(), f64::from(u8::from(row.is_live)));
+    let states = vec![
+        ("busy".to_owned(), u64_number(busy)),
+        ("free".to_owned(), u64_number(slots.saturating_sub(busy))),
+    ];
+    vec![
+        Metric::gauge_by(
+            "bot_bottle_host_up",
+            "1 if the process of the host reports itself.",
+            "host",
+            rows().map(up).collect(),
+        ),
+        Metric::gauge_by(
+            "bot_bottle_slots",
+            "Slots for bottles on the hosts that report themselves.",
+            "state",
+            states,
+        ),
+    ]
+}
+
+impl Metric {
+    fn gauge(name: &'static str, help: &'static str, value: f64) -> Self {
+        let values = vec![(String::new(), value)];
+        Self { kind: MetricKind::Gauge, name, help, label: None, values }
+    }
+
+    fn gauge_by(
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        values: Vec<(String, f64)>,
+    ) -> Self {
+        Self { kind: MetricKind::Gauge, name, help, label: Some(label), values }
+    }
 }
 
 fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
@@ -57,14 +157,8 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
             dollars += run.cost_usd.unwrap_or_default();
         }
     }
-    let kind = MetricKind::Gauge;
-    let labelled =
-        |name, help, label, values| Metric { kind, name, help, label: Some(label), values };
-    let one = |value: f64| vec![(String::new(), value)];
-    let gauge = |name, help, values| Metric { kind, name, help, label: None, values };
+    let (labelled, gauge) = (Metric::gauge_by, Metric::gauge);
     let unhandled = web.service.store.count_unhandled()?;
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let memory = host::proc::observe_memory(&[own]).bytes;
     let verdicts = verdicts.into_iter().collect();
     let streams = STREAMS_MAX - web.streams.available_permits();
     let version = vec![(web_base::asset::VERSION.to_owned(), 1.0)];
@@ -74,21 +168,22 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
         gauge(
             "bot_bottle_deliveries_unhandled",
             "Stored webhooks and user actions that are not handled yet.",
-            one(u64_number(unhandled)),
+            u64_number(unhandled),
         ),
         labelled("bot_bottle_runs", "Recorded runs, by verdict.", "verdict", verdicts),
-        gauge("bot_bottle_cost_usd", "Known cost of the recorded runs.", one(dollars)),
-        gauge("bot_bottle_streams", "Open event streams.", one(number(streams))),
-        gauge("bot_bottle_memory_bytes", "Memory of this process.", one(u64_number(memory))),
-        gauge(
-            "bot_bottle_disk_free_bytes",
-            "Free disk space where bottles are stored.",
-            health::free_bytes(web).map(|free| one(u64_number(free))).unwrap_or_default(),
-        ),
+        gauge("bot_bottle_cost_usd", "Known cost of the recorded runs.", dollars),
+        gauge("bot_bottle_streams", "Open event streams.", number(streams)),
+        gauge("bot_bottle_memory_bytes", "Memory of this process.", own_memory()),
+        Metric {
+            values: health::free_bytes(web)
+                .map(|free| vec![(String::new(), u64_number(free))])
+                .unwrap_or_default(),
+            ..gauge("bot_bottle_disk_free_bytes", "Free disk space where bottles are stored.", 0.0)
+        },
         gauge(
             "bot_bottle_queue_age_seconds",
             "Time that the oldest queued issue has waited.",
-            one(oldest_queued(&cases)),
+            oldest_queued(&cases),
         ),
         labelled(
             "bot_bottle_repository_up",
@@ -98,7 +193,8 @@ fn gather(web: &Web) -> Result<Vec<Metric>, Problem> {
         ),
     ];
     metrics.extend(spending(&load_spending(web, day_of(host::clock::now()))?));
-    metrics.extend(counters(web));
+    metrics.extend(fleet(&web.service)?);
+    metrics.extend(counters(&web.service.vitals));
     metrics.extend(process_counters());
     Ok(metrics)
 }
@@ -109,8 +205,7 @@ fn spending(report: &SpendingReport) -> Vec<Metric> {
         let name = |used: &BudgetUse| format!("{} {}", used.of, used.unit.name());
         report.budgets.iter().map(|used| (name(used), u64_number(part(used)))).collect()
     };
-    let kind = MetricKind::Gauge;
-    let gauge = |name, help, label, values| Metric { kind, name, help, label: Some(label), values };
+    let gauge = Metric::gauge_by;
     let sums = vec![
         ("tokens".to_owned(), u64_number(report.issues.iter().map(|it| it.tokens).sum())),
         ("micro_usd".to_owned(), u64_number(report.issues.iter().map(|it| it.micro_usd).sum())),
@@ -146,9 +241,9 @@ fn repositories(web: &Web) -> Vec<(String, f64)> {
     repos.all().map(|repo| up(repo.full_name())).collect()
 }
 
-fn counters(web: &Web) -> Vec<Metric> {
+fn counters(vitals: &Vitals) -> Vec<Metric> {
     let counter = |name, help, label, of| {
-        let values = web.service.vitals.counts(of).into_iter();
+        let values = vitals.counts(of).into_iter();
         let values = values.map(|(label, count)| (label.to_owned(), u64_number(count))).collect();
         Metric { kind: MetricKind::Counter, name, help, label: Some(label), values }
     };
@@ -170,6 +265,24 @@ fn counters(web: &Web) -> Vec<Metric> {
             "Failed observations and sweeps, by kind of failure.",
             "kind",
             VitalCounter::ForgeErrors,
+        ),
+        counter(
+            "bot_bottle_claims_total",
+            "Claims on issues by this process, by result.",
+            "result",
+            VitalCounter::Claims,
+        ),
+        counter(
+            "bot_bottle_leases_total",
+            "Takeovers by this process, and renewals that failed.",
+            "event",
+            VitalCounter::Leases,
+        ),
+        counter(
+            "bot_bottle_leases_lost_total",
+            "Issues that this process lost while it worked on them, by how.",
+            "how",
+            VitalCounter::LostLeases,
         ),
     ]
 }
@@ -209,18 +322,23 @@ fn process_counters() -> Vec<Metric> {
     ]
 }
 
-/// The durations of runs as a histogram; each bucket counts the shorter ones too.
-fn render_durations(runs: &RunDurations) -> String {
-    let name = "bot_bottle_run_seconds";
-    let mut text =
-        format!("# HELP {name} Durations of runs since the start.\n# TYPE {name} histogram\n");
+fn render_vitals(vitals: &Vitals) -> String {
+    let runs = ("bot_bottle_run_seconds", "Durations of runs since the start.");
+    let claims = ("bot_bottle_claim_wait_seconds", "Waits of issues for their claim.");
+    render_durations(runs, &vitals.runs()) + &render_durations(claims, &vitals.claims())
+}
+
+/// Durations as a histogram; each bucket counts the shorter ones too.
+fn render_durations((name, help): (&str, &str), durations: &DurationCounts) -> String {
+    let mut text = format!("# HELP {name} {help}\n# TYPE {name} histogram\n");
     let mut sum = 0;
-    for (end, count) in RUN_BUCKETS.iter().zip(runs.counts) {
+    for (end, count) in DURATION_BUCKETS.iter().zip(durations.counts) {
         sum += count;
         writeln!(text, "{name}_bucket{{le=\"{end}\"}} {sum}").ok();
     }
-    writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {}", runs.count).ok();
-    writeln!(text, "{name}_sum {}\n{name}_count {}", runs.seconds, runs.count).ok();
+    let DurationCounts { seconds, count, .. } = durations;
+    writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {count}").ok();
+    writeln!(text, "{name}_sum {seconds}\n{name}_count {count}").ok();
     text
 }
 
@@ -262,8 +380,8 @@ mod tests {
 
     #[test]
     fn a_bucket_of_durations_counts_the_shorter_ones_too() {
-        let runs = RunDurations { counts: [1, 2, 0, 0, 0, 0, 0, 0], count: 4, seconds: 20_000.5 };
-        let text = render_durations(&runs);
+        let runs = DurationCounts { counts: [1, 2, 0, 0, 0, 0, 0, 0], count: 4, seconds: 20_000.5 };
+        let text = render_durations(("bot_bottle_run_seconds", "Durations."), &runs);
         assert!(text.contains("bot_bottle_run_seconds_bucket{le=\"10\"} 3\n"), "{text}");
         assert!(text.contains("{le=\"+Inf\"} 4\nbot_bottle_run_seconds_sum 20000.5\n"), "{text}");
     }

@@ -14,9 +14,11 @@ mod problem;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 pub(crate) use auth::check;
 pub(crate) use facts::log::log_tail;
+pub(crate) use worker::worker_router;
 
 use std::sync::Arc;
 use std::time::Duration;

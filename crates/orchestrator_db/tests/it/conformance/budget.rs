@@ -49,7 +49,7 @@ pub(crate) fn two_claims_at_once_do_not_pass_a_budget_together(engine: &dyn Engi
     for number in 1..=8 {
         add(store, number);
     }
-    let works = store.claimable_works("here").unwrap();
+    let works = store.claimable_works("here", 100).unwrap();
     let request = request(40, BudgetScope::Repository, 100);
     let claimed: usize = std::thread::scope(|scope| {
         let claim = |work| {
@@ -63,7 +63,7 @@ pub(crate) fn two_claims_at_once_do_not_pass_a_budget_together(engine: &dyn Engi
         all.into_iter().map(|it| it.join().unwrap()).sum()
     });
     assert_eq!(claimed, 2, "two of 40 fit into 100");
-    let waiting = store.claimable_works("here").unwrap();
+    let waiting = store.claimable_works("here", 100).unwrap();
     assert_eq!(waiting.len(), 6);
     let refused = store.claim_work(&waiting[0], "me", LEASE, Some(&request)).unwrap();
     let WorkClaim::Refused(refused) = refused else { panic!("{refused:?}") };

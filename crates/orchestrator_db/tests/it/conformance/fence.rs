@@ -247,7 +247,7 @@ pub(crate) fn two_owners_share_out_a_queue_without_loss_and_nothing_twice(engine
     let claimed = at_once(&stores, |number, store| {
         let (holder, mut mine) = (format!("host-{number}/1"), Vec::new());
         loop {
-            let works = store.claimable_works(&format!("host-{number}")).unwrap();
+            let works = store.claimable_works(&format!("host-{number}"), 100).unwrap();
             let Some(first) = works.first() else { return mine };
             if let WorkClaim::Claimed(work) = store.claim_work(first, &holder, LEASE, None).unwrap()
             {
@@ -308,4 +308,25 @@ pub(crate) fn an_event_that_is_read_later_has_a_greater_number(engine: &dyn Engi
         assert_eq!((before, keys.len()), (90, 90), "each event once, and none is passed over");
         assert!(keys.contains(&key("acme", "widget", 329)));
     }
+}
+
+pub(crate) fn a_claim_is_raised_above_what_a_forge_has_seen_and_an_older_one_is_not(
+    engine: &dyn Engine,
+) {
+    let store = engine.open();
+    let store = &*store;
+    add(store, 1);
+    let claimed = claim(store, "a/1").unwrap();
+    let raised = store.raise_claim(&claimed.key, claimed.fence, 40).unwrap().unwrap();
+    assert_eq!((raised.number, raised.claim), (41, claimed.fence.claim));
+    let refused = step(store, &claimed, WorkStep::Freeze).unwrap_err();
+    assert!(matches!(refused, DbError::Fenced { .. }), "the lower number is over: {refused}");
+    assert_eq!(store.raise_claim(&claimed.key, claimed.fence, 90).unwrap(), None);
+    let raised = WorkItem { fence: raised, ..claimed };
+    assert_eq!(store.renew_leases("a/1", LEASE).unwrap()[0].fence, raised.fence);
+    step(store, &raised, WorkStep::Freeze).unwrap();
+    step(store, &raised, WorkStep::Queue).unwrap();
+    let next = claim(store, "b/1").unwrap();
+    assert_eq!(next.fence.number, 42, "it goes on from there");
+    assert_eq!(store.raise_claim(&raised.key, raised.fence, 90).unwrap(), None);
 }

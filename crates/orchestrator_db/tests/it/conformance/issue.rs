@@ -180,11 +180,27 @@ pub(crate) fn an_issue_is_claimed_by_the_host_that_has_its_bottle(engine: &dyn E
     let work = add(store, 3);
     let kept = ForgeState { status: BottleState::Frozen, ..state(work.key.clone()) };
     store.add_forge_state(&kept, HERE).unwrap();
-    assert!(store.claimable_works("there").unwrap().is_empty());
+    assert!(store.claimable_works("there", 100).unwrap().is_empty());
     let lease = super::work::LEASE;
     let error = store.claim_work(&work, "there/1", lease, None).unwrap_err();
     assert!(matches!(error, DbError::OtherHost { .. }), "{error}");
-    assert_eq!(store.claimable_works("here").unwrap().len(), 1);
+    assert_eq!(store.claimable_works("here", 100).unwrap().len(), 1);
     let claimed = claim(store, "here/1").unwrap();
     assert_eq!(step(store, &claimed, WorkStep::Freeze).unwrap(), WorkState::Frozen);
+}
+
+pub(crate) fn a_summary_is_written_by_the_host_of_its_bottle_and_goes_with_it(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
+    let row = state(key("alice", "hooks", 1));
+    store.add_forge_state(&row, HERE).unwrap();
+    assert_eq!(store.bottle_summary(&row.key).unwrap(), None);
+    store.save_summary(&row.key, &row.slug, "{}", HERE).unwrap();
+    store.save_summary(&row.key, "another", "[]", HERE).unwrap();
+    let there = Writer { host: "there", claim: None };
+    store.save_summary(&row.key, &row.slug, "[]", there).unwrap_err();
+    assert_eq!(engine.open().bottle_summary(&row.key).unwrap().as_deref(), Some("{}"));
+    store.step_bottle(&row.key, &row.slug, BottleStep::Destroy, HERE).unwrap();
+    store.add_forge_state(&ForgeState { slug: "second".to_owned(), ..row.clone() }, HERE).unwrap();
+    assert_eq!(store.bottle_summary(&row.key).unwrap(), None, "it was of the bottle before");
 }

@@ -40,7 +40,8 @@ macro_rules! with_promises {
                 of_many_who_make_a_bottle_for_an_issue_at_once_one_does
                 a_bottle_is_written_by_its_host_alone
                 a_bottle_of_an_unnamed_host_becomes_that_of_its_first_writer
-                an_issue_is_claimed_by_the_host_that_has_its_bottle }
+                an_issue_is_claimed_by_the_host_that_has_its_bottle
+                a_summary_is_written_by_the_host_of_its_bottle_and_goes_with_it }
             saved { a_saved_state_is_read_back_and_goes_with_its_bottle
                 a_bottle_that_is_saved_moves_to_the_host_that_claims_it
                 an_older_owner_saves_and_moves_nothing
@@ -60,7 +61,10 @@ macro_rules! with_promises {
                 a_priority_moves_an_item_by_minutes_and_overtakes_nobody_for_ever
                 what_waits_for_a_condition_keeps_its_place
                 what_changed_since_it_was_read_is_not_claimed
-                an_issue_that_comes_after_another_waits_from_the_start }
+                an_issue_that_comes_after_another_waits_from_the_start
+                a_page_of_the_queue_is_its_front_and_all_that_wait_for_a_budget
+                what_is_to_be_maintained_is_found_without_the_queue
+                actions_of_users_are_read_beside_webhooks }
             fence { an_older_owner_takes_no_step
                 an_older_owner_sets_no_order
                 an_older_owner_schedules_no_destruction
@@ -73,6 +77,7 @@ macro_rules! with_promises {
                 a_lease_that_has_expired_is_not_renewed_but_claimed_once_more
                 a_lease_that_runs_is_taken_from_no_other_host
                 a_lease_ends_by_itself
+                a_claim_is_raised_above_what_a_forge_has_seen_and_an_older_one_is_not
                 a_fence_is_never_given_out_twice
                 of_two_claims_with_one_number_the_other_one_is_refused
                 of_many_who_claim_an_issue_at_once_one_gets_it

@@ -41,7 +41,7 @@ pub(crate) fn claim(store: &dyn Store, holder: &str) -> Option<WorkItem> {
 }
 
 fn claim_for(store: &dyn Store, holder: &str, lease: Duration) -> Option<WorkItem> {
-    let first = store.claimable_works("here").unwrap().into_iter().next()?;
+    let first = store.claimable_works("here", 100).unwrap().into_iter().next()?;
     match store.claim_work(&first, holder, lease, None).unwrap() {
         WorkClaim::Claimed(work) => Some(*work),
         other => panic!("{other:?}"),
@@ -244,7 +244,12 @@ pub(crate) fn a_priority_moves_an_item_by_minutes_and_overtakes_nobody_for_ever(
         add(store, number);
     }
     let order = || -> Vec<u64> {
-        store.claimable_works("here").unwrap().iter().map(|work| work.key.issue_number).collect()
+        store
+            .claimable_works("here", 100)
+            .unwrap()
+            .iter()
+            .map(|work| work.key.issue_number)
+            .collect()
     };
     assert_eq!(order(), [1, 2, 3]);
     let set = |number, priority_mins, after: &[u64]| {
@@ -270,7 +275,7 @@ pub(crate) fn what_waits_for_a_condition_keeps_its_place(engine: &dyn Engine) {
     let hold = |waits_for| WorkNote { waits_for, ..WorkNote::because("so") };
     let wait = |waits_for| {
         store.step_work(&first.key, first.fence, WorkStep::Wait, &hold(waits_for)).unwrap();
-        store.claimable_works("here").unwrap()
+        store.claimable_works("here", 100).unwrap()
     };
     let open = wait(Some(WorkHold::Budget));
     assert_eq!((open[0].key.issue_number, open[0].waits_for), (1, Some(WorkHold::Budget)));
@@ -280,7 +285,7 @@ pub(crate) fn what_waits_for_a_condition_keeps_its_place(engine: &dyn Engine) {
     let open = wait(None);
     assert_eq!(open.len(), 1, "it waits for its time");
     store.step_work(&first.key, first.fence, WorkStep::Queue, &WorkNote::because("on")).unwrap();
-    let open = store.claimable_works("here").unwrap();
+    let open = store.claimable_works("here", 100).unwrap();
     assert_eq!((open[1].key.issue_number, open[1].waits_for), (1, None));
 }
 
@@ -304,7 +309,7 @@ pub(crate) fn an_issue_that_comes_after_another_waits_from_the_start(engine: &dy
     let work = store.add_work(&key("acme", "widget", 1), "Then", &start(), &note).unwrap();
     assert_eq!((work.state, work.waits_for), (WorkState::Waiting, Some(WorkHold::Issues)));
     assert_eq!(work.order, order);
-    assert!(store.claimable_works("here").unwrap().is_empty());
+    assert!(store.claimable_works("here", 100).unwrap().is_empty());
     let call = WorkNote { waits_for: Some(WorkHold::Issues), ..WorkNote::because("a circle") };
     store.step_work(&work.key, work.fence, WorkStep::CallPerson, &call).unwrap();
     let called = store.work(&work.key).unwrap().unwrap();
@@ -313,5 +318,63 @@ pub(crate) fn an_issue_that_comes_after_another_waits_from_the_start(engine: &dy
         (WorkState::NeedsAttention, Some(WorkHold::Issues))
     );
     store.step_work(&work.key, work.fence, WorkStep::Queue, &WorkNote::because("free")).unwrap();
-    assert_eq!(store.claimable_works("here").unwrap()[0].waits_for, None);
+    assert_eq!(store.claimable_works("here", 100).unwrap()[0].waits_for, None);
+}
+
+pub(crate) fn a_page_of_the_queue_is_its_front_and_all_that_wait_for_a_budget(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
+    for number in 1..=5 {
+        add(store, number);
+    }
+    let hold = WorkNote { waits_for: Some(WorkHold::Budget), ..WorkNote::because("so") };
+    for number in [4, 5] {
+        let work = store.work(&key("acme", "widget", number)).unwrap().unwrap();
+        store.step_work(&work.key, work.fence, WorkStep::Wait, &hold).unwrap();
+    }
+    let page = |limit| -> Vec<u64> {
+        let works = store.claimable_works("here", limit).unwrap();
+        works.iter().map(|work| work.key.issue_number).collect()
+    };
+    assert_eq!(page(2), [1, 2, 4, 5]);
+    assert_eq!(page(100), [1, 2, 3, 4, 5]);
+}
+
+pub(crate) fn what_is_to_be_maintained_is_found_without_the_queue(engine: &dyn Engine) {
+    let store = engine.open();
+    let store = &*store;
+    let works: Vec<WorkItem> = (1..=4).map(|number| add(store, number)).collect();
+    let held = claim(store, "a/1").unwrap();
+    let past = host::clock::now() - Duration::from_secs(60);
+    let later = host::clock::now() + Duration::from_secs(600);
+    for (work, at) in [(&works[1], past), (&works[2], later)] {
+        store.set_destroy_at(&work.key, work.fence, Some(at)).unwrap();
+    }
+    store.set_destroy_at(&held.key, held.fence, Some(past)).unwrap();
+    let due = |holder| -> Vec<u64> {
+        let works = store.works_to_maintain(holder).unwrap();
+        works.iter().map(|work| work.key.issue_number).collect()
+    };
+    assert_eq!(due("a/1"), [1, 2]);
+    assert_eq!(due("b/1"), [2], "what another one holds is not maintained");
+}
+
+pub(crate) fn actions_of_users_are_read_beside_webhooks(engine: &dyn Engine) {
+    let store = engine.open();
+    let of = |source: &str, id: &str| Delivery { source: source.to_owned(), ..delivery(id) };
+    store
+        .insert_deliveries(&[
+            of("gitea", "1"),
+            of("page", "2"),
+            of("comment", "3"),
+            of("page", "4"),
+        ])
+        .unwrap();
+    let read = |limit| store.unhandled_from(&["page", "comment"], limit).unwrap();
+    let mut ids: Vec<String> = read(10).into_iter().map(|it| it.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["2", "3", "4"]);
+    assert_eq!(read(1).len(), 1);
+    store.mark_handled(&[read(1)[0].seq]).unwrap();
+    assert_eq!(read(10).len(), 2);
 }

@@ -18,6 +18,7 @@ use super::log::last_step;
 use super::missing::find_missing;
 use super::run::RunSummary;
 use crate::flow::bottle::{Bottle, BottleState, Record};
+use crate::flow::bottle_summary::load_summary;
 use crate::flow::issue_row::issue_key;
 use crate::rules::closed_run::is_question;
 use crate::rules::forge_env::ForgeEnv;
@@ -37,6 +38,9 @@ pub(crate) struct Case {
     pub(crate) pull: Option<PullLink>,
     /// The agent.
     pub(crate) agent: String,
+    /// The host that has its bottle, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
     /// The sandbox, once there is a bottle.
     pub(crate) backend: Option<String>,
     /// When it began.
@@ -191,13 +195,51 @@ pub(crate) struct BottleFacts {
 }
 
 pub(crate) fn load_bottle_facts(web: &Web, slug: &str) -> Result<BottleFacts, Problem> {
-    let (case, (bottle, record)) = load_bottle(web, slug)?;
+    let opened = load_bottle(web, slug);
+    let (case, bottle, record) = match opened {
+        Ok((case, (bottle, record))) => (case, Some(bottle), record),
+        Err(problem) => {
+            let (case, record) = load_away(web, slug)?.ok_or(problem)?;
+            (case, None, record)
+        }
+    };
     let events = match case.issue.as_ref().filter(|_| case.orchestrated) {
         Some(issue) => web.service.store.work_events(&issue.key())?,
         None => Vec::new(),
     };
-    let runs = web.closed.of_bottle(&bottle, &record);
+    let runs = bottle.map(|bottle| web.closed.of_bottle(&bottle, &record)).unwrap_or_default();
     Ok(BottleFacts { case, record, runs, events })
+}
+
+/// The case of a bottle, wherever it is.
+pub(crate) fn load_bottle_case(web: &Web, slug: &str) -> Result<Case, Problem> {
+    match load_bottle(web, slug) {
+        Ok((case, _)) => Ok(case),
+        Err(problem) => load_away(web, slug)?.map(|(case, _)| case).ok_or(problem),
+    }
+}
+
+/// A bottle of another host, by what that host has stored of it; its runs are on that host alone.
+fn load_away(web: &Web, slug: &str) -> Result<Option<(Case, Record)>, Problem> {
+    let store = &web.service.store;
+    let is_it = |state: &ForgeState| {
+        let host = state.host.as_ref();
+        state.slug == slug
+            && state.status != BottleState::Destroyed
+            && host.is_some_and(|host| *host != web.service.host)
+    };
+    let Some(state) = store.forge_states()?.into_iter().find(is_it) else { return Ok(None) };
+    let Some(work) = store.work(&state.key)? else { return Ok(None) };
+    let Some(summary) = load_summary(&**store, &state.key)? else { return Ok(None) };
+    let record = summary.record;
+    let question = summary.question.filter(|_| work.state == WorkState::NeedsAttention);
+    let case = Case {
+        slug: Some(slug.to_owned()),
+        backend: Some(record.backend.to_string()),
+        question: question.filter(|_| is_question(&work.reason)),
+        ..case_of_work(web, &work, None, Some(&state))
+    };
+    Ok(Some((case, record)))
 }
 
 pub(crate) fn load_bottle(web: &Web, slug: &str) -> Result<(Case, (Bottle, Record)), Problem> {
@@ -273,6 +315,10 @@ fn case_of_work(
         issue: Some(links.issue(&work.key, &work.title)),
         pull: number.map(|number| links.pull(number, &runs)),
         agent,
+        host: state
+            .filter(|state| state.status != BottleState::Destroyed)
+            .and_then(|state| state.host.clone())
+            .filter(|host| *host != web.service.host),
         backend: record.map(|record| record.backend.to_string()),
         created_at: work.created_at,
         updated_at: work.updated_at,

@@ -113,7 +113,10 @@ fn render(
         (actions(case, &slug, form_token))
         section {
             h2 { "Runs " span.count { (runs.len()) } }
-            @if runs.is_empty() { p.hint { "No run yet." } }
+            @match &case.host {
+                Some(host) => p.hint { "Its runs are on host " (line(host)) ", which has the bottle." },
+                None => @if runs.is_empty() { p.hint { "No run yet." } },
+            }
             ul.runs { @for run in runs.iter().rev() { li { (run_row(run, now)) } } }
         }
         @if !events.is_empty() {

@@ -9,7 +9,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use orchestrator_db::{
-    BottleState, Dispatch, DispatchState, IssueKey, NoticeDelivery, ScheduleMark, UserActionRecord,
+    BottleState, Dispatch, DispatchState, HostRow, IssueKey, NoticeDelivery, ScheduleMark,
+    UserActionRecord,
 };
 
 use super::super::auth::Principal;
@@ -36,6 +37,8 @@ struct ServicePage {
 /// A host that has bottles, or works on issues.
 #[derive(Default)]
 struct HostFacts {
+    /// Its last report, where several hosts share a database.
+    row: Option<HostRow>,
     running: usize,
     kept: usize,
     /// The last sign of life of one of its bottles.
@@ -74,6 +77,10 @@ fn load(web: &Web) -> Result<ServicePage, Problem> {
 fn load_hosts(web: &Web) -> Result<BTreeMap<String, HostFacts>, Problem> {
     let service = &web.service;
     let mut hosts = BTreeMap::from([(service.host.clone(), HostFacts::default())]);
+    for row in service.store.hosts()? {
+        let name = row.report.name.clone();
+        hosts.entry(name).or_default().row = Some(row);
+    }
     for state in service.store.forge_states()? {
         let name = state.host.unwrap_or_else(|| service.host.clone());
         let host = hosts.entry(name).or_default();
@@ -147,6 +154,7 @@ fn hosts(web: &Web, loaded: &ServicePage, now: Timestamp) -> Markup {
                         strong { (line(name)) }
                         ul.facts {
                             @if *name == web.service.host { li { "this one" } }
+                            @if let Some(row) = &host.row { (report_facts(row, now)) }
                             li { (format::plural(host.running, "bottle runs", "bottles run")) }
                             li { (format::plural(host.kept, "bottle is kept", "bottles are kept")) }
                             @if let Some(at) = host.last_sign { li { "last sign of life " (ago(at, now)) } }
@@ -155,6 +163,20 @@ fn hosts(web: &Web, loaded: &ServicePage, now: Timestamp) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// What a host has reported of itself.
+fn report_facts(HostRow { report, seen_at, is_live }: &HostRow, now: Timestamp) -> Markup {
+    html! {
+        @if *is_live {
+            li { (report.role) ", version " (report.version) }
+            li { (report.busy) " of " (report.slots) " slots busy" }
+            @if let Some(free) = report.disk_free_bytes { li { (format::bytes(free)) " free" } }
+        } @else {
+            li.warn { "gone" }
+        }
+        li { "last report " (ago(*seen_at, now)) }
     }
 }
 

@@ -28,13 +28,13 @@ use crate::flow::fleet::{LOCAL_HOST, open_store};
 use crate::flow::home::Home;
 use crate::flow::run_record::BottleRunRecord;
 use crate::rules::forge_env::ForgeEnv;
-use crate::serve::Service;
 use crate::serve::inbox::Inbox;
 use crate::serve::live_config::LiveConfig;
 use crate::serve::repos::Repos;
 use crate::serve::settings::ServeSettings;
 use crate::serve::turn::ServeTurn;
 use crate::serve::vitals::Vitals;
+use crate::serve::{Duties, Service};
 
 /// What a stranger writes into everything that a stranger can write into.
 pub(super) const HOSTILE: &str = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\" autofocus onfocus='alert(3)\u{202e}\u{1b}[31m\nforged";
@@ -99,8 +99,19 @@ impl Stage {
         let config = LiveConfig::new(None, settings, repos, &home);
         let (reloaded, vitals) = (Notify::new(), Vitals::default());
         let (host, turn) = (LOCAL_HOST.to_owned(), ServeTurn::default());
-        let service =
-            Arc::new(Service { home, config, store, host, inbox, arrived, reloaded, vitals, turn });
+        let duties = Duties::ALL;
+        let service = Arc::new(Service {
+            home,
+            config,
+            store,
+            host,
+            inbox,
+            arrived,
+            reloaded,
+            vitals,
+            turn,
+            duties,
+        });
         let router = super::super::router(Arc::clone(&service));
         Self { dir, service, router }
     }

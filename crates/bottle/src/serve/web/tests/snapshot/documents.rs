@@ -425,6 +425,18 @@ async fn numbers_for_a_collector() {
     # TYPE bot_bottle_budget_limit gauge
     # HELP bot_bottle_budget_used Spent and reserved parts of the budgets, today.
     # TYPE bot_bottle_budget_used gauge
+    # HELP bot_bottle_leases_held Issues that a process works on, over all hosts.
+    # TYPE bot_bottle_leases_held gauge
+    bot_bottle_leases_held 1
+    # HELP bot_bottle_leases_expired Leases that have expired and are not taken over yet.
+    # TYPE bot_bottle_leases_expired gauge
+    bot_bottle_leases_expired 0
+    # HELP bot_bottle_lease_expired_seconds_max Time since the oldest of them has expired.
+    # TYPE bot_bottle_lease_expired_seconds_max gauge
+    bot_bottle_lease_expired_seconds_max 0
+    # HELP bot_bottle_leases_without_host Issues whose holder does not report itself any more.
+    # TYPE bot_bottle_leases_without_host gauge
+    bot_bottle_leases_without_host 0
     "#);
 }
 
@@ -455,6 +467,20 @@ async fn counts_for_a_collector() {
     bot_bottle_forge_errors_total{kind="unreachable"} 0
     bot_bottle_forge_errors_total{kind="other"} 0
     bot_bottle_forge_errors_total{kind="not-forge"} 0
+    # HELP bot_bottle_claims_total Claims on issues by this process, by result.
+    # TYPE bot_bottle_claims_total counter
+    bot_bottle_claims_total{result="claimed"} 0
+    bot_bottle_claims_total{result="gone"} 0
+    bot_bottle_claims_total{result="over-budget"} 0
+    # HELP bot_bottle_leases_total Takeovers by this process, and renewals that failed.
+    # TYPE bot_bottle_leases_total counter
+    bot_bottle_leases_total{event="taken-over"} 0
+    bot_bottle_leases_total{event="renewal-failed"} 0
+    # HELP bot_bottle_leases_lost_total Issues that this process lost while it worked on them, by how.
+    # TYPE bot_bottle_leases_lost_total counter
+    bot_bottle_leases_lost_total{how="expired"} 0
+    bot_bottle_leases_lost_total{how="refused-by-database"} 0
+    bot_bottle_leases_lost_total{how="refused-by-forge"} 0
     # HELP bot_bottle_forge_calls_total Requests to forges, each attempt, by result; those of sidecars are not among them.
     # TYPE bot_bottle_forge_calls_total counter
     bot_bottle_forge_calls_total{result="ok"} 0
@@ -485,5 +511,18 @@ async fn counts_for_a_collector() {
     bot_bottle_run_seconds_bucket{le="+Inf"} 0
     bot_bottle_run_seconds_sum 0
     bot_bottle_run_seconds_count 0
+    # HELP bot_bottle_claim_wait_seconds Waits of issues for their claim.
+    # TYPE bot_bottle_claim_wait_seconds histogram
+    bot_bottle_claim_wait_seconds_bucket{le="1"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="10"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="30"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="60"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="300"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="900"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="3600"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="14400"} 0
+    bot_bottle_claim_wait_seconds_bucket{le="+Inf"} 0
+    bot_bottle_claim_wait_seconds_sum 0
+    bot_bottle_claim_wait_seconds_count 0
     "#);
 }
