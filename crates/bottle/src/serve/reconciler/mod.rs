@@ -505,12 +505,19 @@ impl Reconciler {
         Ok(())
     }
 
-    /// True if the bottle of an item is here. What has none is for the server that has the turn.
+    /// True if the bottle of an item is here, or was until it was removed. What never had one is for the server that has the
+    /// turn.
     fn is_ours_to_destroy(&self, work: &WorkItem) -> Result<bool, Failure> {
         Ok(match self.place_of(&work.key)? {
             Some(BottlePlace::Elsewhere { .. }) => false,
             Some(BottlePlace::Here | BottlePlace::HalfMade | BottlePlace::Missing) => true,
-            None => self.board.is_some(),
+            None => {
+                let removed = self.service.store.forge_state(&work.key).or_general()?;
+                match removed.and_then(|row| row.host) {
+                    Some(host) => host == self.holder.host,
+                    None => self.board.is_some(),
+                }
+            }
         })
     }
 

@@ -14,9 +14,10 @@ CREATE VIEW bot_bottle_worker.work WITH (security_barrier) AS
         SELECT 1 FROM forge_state AS bottle WHERE bottle.owner = work.owner AND bottle.repo = work.repo
         AND bottle.issue_number = work.issue_number AND bottle.status <> 'destroyed'
         AND bottle.host NOT IN (SELECT name FROM host WHERE login = session_user)))
+    -- A host that has removed its bottle still says so.
     OR EXISTS (
         SELECT 1 FROM forge_state AS bottle WHERE bottle.owner = work.owner AND bottle.repo = work.repo
-        AND bottle.issue_number = work.issue_number AND bottle.status <> 'destroyed'
+        AND bottle.issue_number = work.issue_number AND (bottle.status <> 'destroyed' OR work.holder IS NULL)
         AND bottle.host IN (SELECT name FROM host WHERE login = session_user));
 
 -- True if the login's hosts hold an issue, or have its bottle.
@@ -27,8 +28,9 @@ BEGIN
             AND it.issue_number = number
             AND split_part(it.holder, '/', 1) IN (SELECT name FROM host WHERE login = session_user))
         OR EXISTS (SELECT 1 FROM forge_state AS it WHERE it.owner = issue_owner AND it.repo = issue_repo
-            AND it.issue_number = number AND it.status <> 'destroyed'
-            AND it.host IN (SELECT name FROM host WHERE login = session_user));
+            AND it.issue_number = number AND it.host IN (SELECT name FROM host WHERE login = session_user)
+            AND (it.status <> 'destroyed' OR NOT EXISTS (SELECT 1 FROM work AS held WHERE held.owner = issue_owner
+                AND held.repo = issue_repo AND held.issue_number = number AND held.holder IS NOT NULL)));
 END $$;
 
 CREATE VIEW bot_bottle_worker.forge_state WITH (security_barrier) AS
@@ -98,8 +100,13 @@ BEGIN
     END IF;
     SELECT host INTO place FROM forge_state WHERE owner = OLD.owner AND repo = OLD.repo
         AND issue_number = OLD.issue_number AND status <> 'destroyed';
-    -- Nobody has claimed it, and its bottle is on a host of its own.
+    -- Nobody has claimed it, and its bottle is on a host of its own, or was until it was removed.
     IF OLD.holder IS NULL AND place = ANY (own) THEN RETURN NEW; END IF;
+    IF OLD.holder IS NULL AND (NEW.state = 'destroyed' OR OLD.state NOT IN ('queued', 'waiting')) AND EXISTS (
+        SELECT 1 FROM forge_state WHERE owner = OLD.owner AND repo = OLD.repo
+        AND issue_number = OLD.issue_number AND host = ANY (own)) THEN
+        RETURN NEW;
+    END IF;
     -- A claim, or a takeover: what is to be done stays as it is.
     IF NEW.holder IS NOT NULL AND NEW.fence > OLD.fence AND (OLD.holder IS NOT NULL OR place IS NULL)
         AND (OLD.holder IS NOT NULL OR OLD.state IN ('queued', 'waiting'))
