@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use orchestrator_db::{
     HostReport, IssueKey, PostgresOptions, Store, WorkClaim, WorkNote, WorkRequest, WorkStep,
-    open_postgres,
+    open_postgres, spread_front,
 };
 use testkit::measure::{quantile, row, time};
 use testkit::postgresql::PostgresServer;
@@ -22,6 +22,8 @@ const LEASE: Duration = Duration::from_secs(600);
 /// Claims in a second in the part that is paced.
 const RATE: u64 = 200;
 const PACED: u64 = 2_000;
+/// Items that a look reads.
+const PAGE: usize = 32;
 const WAKE_UPS: u64 = 200;
 /// Seconds of idling whose looks are made.
 const IDLE_SECS: u64 = 20;
@@ -81,7 +83,9 @@ fn share_out(stores: &[Arc<dyn Store>], count: u64, pause: Duration) -> Claims {
 /// Looks at the queue, claims the first item that no other one got, and settles it.
 fn claim_one(store: &dyn Store, host: &str) -> Option<(u64, Duration)> {
     let (holder, begun) = (format!("{host}/1"), Instant::now());
-    for work in store.claimable_works(host, 64).expect("a look") {
+    let mut works = store.claimable_works(host, PAGE).expect("a look");
+    spread_front(&mut works, u64::from_le_bytes(host::random::bytes().expect("random bytes")));
+    for work in works {
         let WorkClaim::Claimed(work) =
             store.claim_work(&work, &holder, LEASE, None).expect("an answer")
         else {
@@ -157,7 +161,7 @@ fn idle(server: &PostgresServer, stores: &[Arc<dyn Store>]) {
             if turn % 5 == 0 {
                 store.works_to_maintain(&holder).expect("a look");
                 store.unhandled_from(&["page", "comment"], 500).expect("a look");
-                assert!(store.claimable_works(&host, 64).expect("a look").is_empty());
+                assert!(store.claimable_works(&host, PAGE).expect("a look").is_empty());
             }
             if turn % 2 == 0 {
                 store.take_over_expired(&holder, LEASE).expect("a look");

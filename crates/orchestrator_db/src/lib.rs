@@ -47,5 +47,5 @@ pub use store::{
 pub use user_action::UserActionRecord;
 pub use work::{
     IssueText, StatusComment, WakeCause, WorkEvent, WorkHold, WorkItem, WorkNote, WorkOrder,
-    WorkRequest,
+    WorkRequest, spread_front,
 };

@@ -60,6 +60,19 @@ impl WorkItem {
     }
 }
 
+/// Items at the front of the queue that hosts share out among themselves.
+const FRONT: usize = 16;
+
+/// Begins the front of the queue at another item for each host, so that of many that look at once not all try the same one. No item
+/// moves by more places than the front has.
+pub fn spread_front(works: &mut [WorkItem], random: u64) {
+    let is_free = |work: &&WorkItem| work.waits_for.is_none();
+    let front = works.iter().take(FRONT).take_while(is_free).count();
+    if front > 1 {
+        works[..front].rotate_left(usize::try_from(random % front as u64).unwrap_or_default());
+    }
+}
+
 /// Order that the labels and the text of an issue ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkOrder {
@@ -241,4 +254,52 @@ pub struct WorkEvent {
     pub at: Timestamp,
     pub state: WorkState,
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(held: &[u64]) -> Vec<WorkItem> {
+        let now = Timestamp::UNIX_EPOCH;
+        let item = |issue_number| WorkItem {
+            key: IssueKey { owner: "acme".to_owned(), repo: "widget".to_owned(), issue_number },
+            state: WorkState::Queued,
+            request: WorkRequest::resume(None),
+            trigger: None,
+            title: String::new(),
+            slug: None,
+            fence: Fence::default(),
+            claims: 0,
+            holder: None,
+            lease_until: None,
+            not_before: None,
+            destroy_at: None,
+            attempts: 0,
+            reason: String::new(),
+            waits_for: held.contains(&issue_number).then_some(WorkHold::Budget),
+            order: WorkOrder::default(),
+            queued_at: now,
+            created_at: now,
+            updated_at: now,
+        };
+        (1..=20).map(item).collect()
+    }
+
+    #[test]
+    fn hosts_begin_at_different_places_of_the_front_and_what_waits_for_a_budget_keeps_its_place() {
+        for (held, random, first) in [
+            (&[][..], 0, [1, 2, 3]),
+            (&[], 5, [6, 7, 8]),
+            (&[], 16, [1, 2, 3]),
+            (&[3], 1, [2, 1, 3]),
+            (&[1], 7, [1, 2, 3]),
+        ] {
+            let mut works = queue(held);
+            spread_front(&mut works, random);
+            let numbers: Vec<u64> = works.iter().map(|work| work.key.issue_number).collect();
+            assert_eq!(numbers[..3], first, "{held:?} {random}");
+            assert_eq!(numbers[16..], [17, 18, 19, 20], "behind the front nothing moves");
+        }
+    }
 }

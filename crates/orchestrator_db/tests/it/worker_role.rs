@@ -170,6 +170,8 @@ fn a_worker_does_all_of_its_work_with_its_own_login() {
     assert_eq!(store.works_to_maintain("a/1").unwrap().len(), 1);
     let writer = Writer { host: "a", claim: Some(again.fence) };
     store.step_bottle(&again.key, &slug, BottleStep::Destroy, writer).unwrap();
+    assert_eq!(store.works_to_maintain("a/1").unwrap().len(), 1, "a crash here loses nothing");
+    step(store, &again, WorkStep::Destroy).unwrap();
     // A claim whose lease has ended is taken over.
     add(&*logins.owner, 2);
     let other = &*logins.worker("w2", "b");

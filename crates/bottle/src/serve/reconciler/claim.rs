@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use orchestrator_db::{
     BudgetRefusal, RunReservation, WorkClaim, WorkHold, WorkItem, WorkNote, WorkRequest, WorkStep,
+    spread_front,
 };
 
 use super::Reconciler;
@@ -21,7 +22,7 @@ use crate::serve::Service;
 use crate::serve::vitals::VitalCounter;
 
 /// Items that the first read of the queue returns.
-const QUEUE_PAGE: usize = 64;
+const QUEUE_PAGE: usize = 32;
 
 /// Facts that one round of claims gathers once.
 struct ClaimRound {
@@ -49,8 +50,12 @@ impl Reconciler {
             ClaimRound { now, agents: BTreeMap::new(), unlimited: None, awaited: BTreeSet::new() };
         let (mut seen, mut limit) = (BTreeSet::new(), QUEUE_PAGE);
         loop {
-            let works =
-                self.service.store.claimable_works(&self.service.host, limit).or_general()?;
+            let store = &self.service.store;
+            let mut works = store.claimable_works(&self.service.host, limit).or_general()?;
+            if self.holder.is_shared {
+                let random = host::random::bytes().or_general()?;
+                spread_front(&mut works, u64::from_le_bytes(random));
+            }
             let is_last = works.iter().filter(|work| work.waits_for.is_none()).count() < limit;
             for work in works {
                 if self.busy.len() >= slots {

@@ -398,7 +398,11 @@ async fn observe_words(
     let forge = access.open().await?;
     let (seen, text) = match work.map(|work| &work.request) {
         Some(WorkRequest::Start { seen, text, .. }) => (seen.clone(), text.clone()),
-        Some(WorkRequest::Resume { .. } | WorkRequest::Wake { .. }) | None => Default::default(),
+        // Its bottle is gone: what came to nothing is not repeated without a further word.
+        Some(request @ (WorkRequest::Resume { .. } | WorkRequest::Wake { .. })) => {
+            (request.seen(), None)
+        }
+        None => Default::default(),
     };
     let delivered = match work {
         Some(work) => delivered_texts(&*service.store, &work.key)?,

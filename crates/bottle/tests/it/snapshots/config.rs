@@ -60,11 +60,11 @@ fn a_file_that_is_not_toml() {
 
 #[test]
 fn a_misspelt_key() {
-    insta::assert_snapshot!(check("max_bottels = 3\n"), @"
+    insta::assert_snapshot!(check("max_bottels = 3\n"), @r"
     status: 2
     --- stdout
     --- stderr
-    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `status_comment`, `max_wakeups`, `update_branches`, `discovery_secs`, `max_found`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `priorities`, `budget`, `forge`, `schedule`, `notify`
+    error: serve.toml: line 1: max_bottels = 3: unknown field `max_bottels`, expected one of `listen`, `public_url`, `worker_listen`, `max_bottles`, `backend`, `sweep_secs`, `retention_days`, `delivery_days`, `drain_secs`, `lease_secs`, `watchdog_secs`, `body_max_bytes`, `status_comment`, `max_wakeups`, `update_branches`, `discovery_secs`, `max_found`, `admin_token_file`, `user_header`, `log`, `otlp_url`, `priorities`, `budget`, `forge`, `schedule`, `notify`
     ");
 }
 

@@ -4,7 +4,7 @@ use super::snapshot;
 
 #[test]
 fn help_of_bot_bottle() {
-    insta::assert_snapshot!(snapshot(&["--help"]), @"
+    insta::assert_snapshot!(snapshot(&["--help"]), @r"
     status: 0
     --- stdout
     Run a coding agent in a bottle: sealed while it works, frozen while people review
@@ -36,6 +36,9 @@ fn help_of_bot_bottle() {
       orchestrate  Start and resume on behalf of a forge, from variables
       serve        Serve webhooks, the page and the API: issues become pull requests without a person
                    beside them
+      worker       Run bottles for `serve` on other machines: claim queued issues of the shared database
+                   as far as there is room
+      fleet        Several hosts on one database: which there are, and logins for workers
       dispatch     Give an agent work without an issue; `serve` opens the issue and the work ends in a
                    pull request
       init         Prepare bot-bottle: the agent and its key, the forge's token, and a manifest

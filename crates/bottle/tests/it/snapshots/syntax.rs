@@ -4,7 +4,7 @@ use super::snapshot;
 
 #[test]
 fn no_command_at_all() {
-    insta::assert_snapshot!(snapshot(&[]), @"
+    insta::assert_snapshot!(snapshot(&[]), @r"
     status: 2
     --- stdout
     --- stderr
@@ -33,6 +33,9 @@ fn no_command_at_all() {
       orchestrate  Start and resume on behalf of a forge, from variables
       serve        Serve webhooks, the page and the API: issues become pull requests without a person
                    beside them
+      worker       Run bottles for `serve` on other machines: claim queued issues of the shared database
+                   as far as there is room
+      fleet        Several hosts on one database: which there are, and logins for workers
       dispatch     Give an agent work without an issue; `serve` opens the issue and the work ends in a
                    pull request
       init         Prepare bot-bottle: the agent and its key, the forge's token, and a manifest
