@@ -13,7 +13,7 @@ pub struct HostReport {
     pub place: String,
     /// Version of the program.
     pub version: String,
-    /// What the process does: `serve`, or `worker`.
+    /// Command that the process executes: `serve`, or `worker`.
     pub role: String,
     /// Bottles that it runs at the same time at most.
     pub slots: u32,
@@ -25,7 +25,7 @@ pub struct HostReport {
 
 /// Answer to a [`HostReport`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HostSeat {
+pub enum HostClaim {
     Held,
     /// A process of another home has the name, until this time by the database's clock if it renews no more.
     Taken {

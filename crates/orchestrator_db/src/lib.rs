@@ -31,7 +31,7 @@ pub use dispatch::{Dispatch, DispatchRequest, DispatchState, ScheduleMark};
 pub use error::DbError;
 pub use fence::{Fence, HeldLease, Writer};
 pub use forge_state::{ForgeState, IssueKey, SavedState};
-pub use host_row::{HeldLeases, HostReport, HostRow, HostSeat};
+pub use host_row::{HeldLeases, HostClaim, HostReport, HostRow};
 pub use notice::{Notice, NoticeDelivery, NoticeState};
 pub use rules::lifecycle::{WorkState, WorkStep, WrongWorkStep, next_work};
 pub use rules::status::{BottleState, BottleStep, WrongBottleStep, next_status};

@@ -12,7 +12,7 @@ use crate::dispatch::{Dispatch, ScheduleMark};
 use crate::error::DbError;
 use crate::fence::{Fence, HeldLease, Writer};
 use crate::forge_state::{ForgeState, IssueKey};
-use crate::host_row::{HeldLeases, HostReport, HostRow, HostSeat};
+use crate::host_row::{HeldLeases, HostClaim, HostReport, HostRow};
 use crate::notice::{Notice, NoticeDelivery};
 use crate::rules::lifecycle::{WorkState, WorkStep};
 use crate::rules::status::{BottleState, BottleStep};
@@ -82,7 +82,7 @@ pub trait IssueStore: Send + Sync {
         writer: Writer<'_>,
     ) -> Result<(), DbError>;
 
-    /// What the host of an issue's bottle stored of it last; `None` without a bottle, and before the first time.
+    /// The summary that the host of an issue's bottle stored last; `None` without a bottle, and before the first time.
     fn bottle_summary(&self, key: &IssueKey) -> Result<Option<String>, DbError>;
 
     /// Takes a step if the bottle's state allows it, and returns the new state; `None` if the row is another bottle's.
@@ -385,7 +385,7 @@ pub trait ProcessStore: Send + Sync {
 /// The hosts that share a database, as each one reports itself. A database of one host knows none.
 pub trait HostStore: Send + Sync {
     /// Reports a host for as long as its process renews it. The process of another home under the same name is refused.
-    fn report_host(&self, report: &HostReport, lease: Duration) -> Result<HostSeat, DbError>;
+    fn report_host(&self, report: &HostReport, lease: Duration) -> Result<HostClaim, DbError>;
 
     /// Takes up that the process of a host has ended in good order.
     fn leave_host(&self, name: &str, process: &str) -> Result<(), DbError>;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bottle::Record;
 use crate::exit::{Failure, OrGeneral};
 
-/// What a bottle's host stores of it.
+/// Facts about a bottle that its host stores.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct BottleSummary {
     pub(crate) record: Record,

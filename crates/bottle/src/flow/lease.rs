@@ -42,7 +42,7 @@ impl LeaseHolder {
     }
 }
 
-/// How a lease was lost.
+/// Way in which a lease was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseLoss {
     /// It ended, and could not be had once more.
@@ -187,7 +187,7 @@ impl Lease {
         self.loss().is_some()
     }
 
-    /// How it was lost, once it is.
+    /// The way in which it was lost, once it is.
     pub(crate) fn loss(&self) -> Option<LeaseLoss> {
         self.state().loss
     }

@@ -3,7 +3,7 @@
 
 mod discovery;
 mod dispatch;
-mod host_seat;
+mod host_report;
 pub(crate) mod inbox;
 pub(crate) mod live_config;
 pub(crate) mod log;
@@ -65,7 +65,7 @@ pub(crate) struct Service {
     pub(crate) duties: Duties,
 }
 
-/// What a process does for the database that it shares with others.
+/// Part of the work that a process does for the database that it shares with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Duties {
     /// It takes webhooks, shows the page, and looks at issues when it has the turn.

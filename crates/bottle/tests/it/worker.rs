@@ -425,7 +425,7 @@ fn of_two_servers_one_acts_on_a_delivery_and_asks_the_forge() {
     let Some(fleet) = Fleet::start(&format!("{COMMIT}{DONE}"), "sweep_secs = 1\n") else {
         return;
     };
-    drop(fleet.serving.label());
+    assert_eq!(fleet.serving.label(), Some(202));
     let (_, env) = other_home(fleet.scene(), "second");
     let env = env.each_ref().map(|(key, value)| (key.as_str(), value.as_str()));
     let (mut second, address) = crate::serving::launch(fleet.scene(), &env);

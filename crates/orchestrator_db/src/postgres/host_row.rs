@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::PostgresStore;
 use super::value::Cells;
 use crate::error::DbError;
-use crate::host_row::{HeldLeases, HostReport, HostRow, HostSeat};
+use crate::host_row::{HeldLeases, HostClaim, HostReport, HostRow};
 use crate::store::HostStore;
 
 impl HostStore for PostgresStore {
-    fn report_host(&self, report: &HostReport, lease: Duration) -> Result<HostSeat, DbError> {
+    fn report_host(&self, report: &HostReport, lease: Duration) -> Result<HostClaim, DbError> {
         let HostReport { name, process, place, version, role, slots, busy, disk_free_bytes } =
             report;
         let sql = "INSERT INTO host (name, process, place, version, role, slots, busy, \
@@ -32,11 +32,11 @@ impl HostStore for PostgresStore {
             lease.as_secs_f64().into(),
         ];
         if self.execute("report a host", sql, &values)? > 0 {
-            return Ok(HostSeat::Held);
+            return Ok(HostClaim::Held);
         }
         let sql = "SELECT process, until FROM host WHERE name = $1";
         let read =
-            |row: &Cells<'_>| Ok(HostSeat::Taken { process: row.get(0)?, until: row.get(1)? });
+            |row: &Cells<'_>| Ok(HostClaim::Taken { process: row.get(0)?, until: row.get(1)? });
         let taken = self.select("read a host", sql, &[name.into()], read)?.pop();
         taken.ok_or_else(|| self.pool.refused("report a host", "its row cannot be written"))
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::SqliteStore;
 use super::lease::NOW;
 use crate::error::DbError;
-use crate::host_row::{HeldLeases, HostReport, HostRow, HostSeat};
+use crate::host_row::{HeldLeases, HostClaim, HostReport, HostRow};
 use crate::store::HostStore;
 
 impl HostStore for SqliteStore {
     /// The lock on the home keeps a second process out.
-    fn report_host(&self, _report: &HostReport, _lease: Duration) -> Result<HostSeat, DbError> {
-        Ok(HostSeat::Held)
+    fn report_host(&self, _report: &HostReport, _lease: Duration) -> Result<HostClaim, DbError> {
+        Ok(HostClaim::Held)
     }
 
     fn leave_host(&self, _name: &str, _process: &str) -> Result<(), DbError> {
@@ -22,7 +22,7 @@ impl HostStore for SqliteStore {
         Ok(Vec::new())
     }
 
-    /// Whether a process runs is not known here, so an expired lease counts as one without a host.
+    /// An expired lease counts as one without a host: no process reports itself here.
     fn held_leases(&self) -> Result<HeldLeases, DbError> {
         let sql = format!(
             "SELECT count(*), count(CASE WHEN lease_until <= {NOW} THEN 1 END), \

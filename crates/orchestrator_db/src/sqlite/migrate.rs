@@ -232,7 +232,7 @@ const SAVED_BOTTLES: &str = "
     ALTER TABLE forge_state ADD COLUMN saved_at TEXT;
 ";
 
-/// What other hosts need to know of a bottle, and the bottles that are to be destroyed.
+/// Summaries of bottles for other hosts, and indexes for what is to be maintained.
 const SUMMARIES: &str = "
     ALTER TABLE forge_state ADD COLUMN summary TEXT;
     CREATE INDEX work_to_destroy ON work (destroy_at) WHERE destroy_at IS NOT NULL;

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use model::secret::Secret;
 use orchestrator_db::{
-    DbError, HostReport, HostSeat, PostgresOptions, ReplicationState, Store, WorkStep,
+    DbError, HostClaim, HostReport, PostgresOptions, ReplicationState, Store, WorkStep,
     check_postgres, open_postgres,
 };
 use postgres::{Client, NoTls};
@@ -309,20 +309,20 @@ fn a_name_of_a_host_belongs_to_one_home_until_its_process_is_gone() {
         disk_free_bytes: Some(7),
     };
     let enter = |report: &HostReport| store.report_host(report, LEASE).unwrap();
-    assert_eq!(enter(&report("1", "here", 0)), HostSeat::Held);
-    assert_eq!(enter(&report("1", "here", 3)), HostSeat::Held, "it renews its report");
+    assert_eq!(enter(&report("1", "here", 0)), HostClaim::Held);
+    assert_eq!(enter(&report("1", "here", 3)), HostClaim::Held, "it renews its report");
     let copied = enter(&report("2", "copy", 0));
-    assert!(matches!(&copied, HostSeat::Taken { process, .. } if process == "1"), "{copied:?}");
+    assert!(matches!(&copied, HostClaim::Taken { process, .. } if process == "1"), "{copied:?}");
     let hosts = store.hosts().unwrap();
     assert_eq!(hosts[0].report, report("1", "here", 3), "the copy changed nothing");
     assert!(hosts[0].is_live);
-    assert_eq!(enter(&report("3", "here", 0)), HostSeat::Held, "the same home after a crash");
-    assert!(matches!(enter(&report("2", "copy", 0)), HostSeat::Taken { .. }));
+    assert_eq!(enter(&report("3", "here", 0)), HostClaim::Held, "the same home after a crash");
+    assert!(matches!(enter(&report("2", "copy", 0)), HostClaim::Taken { .. }));
     store.leave_host("a", "1").unwrap();
     assert!(store.hosts().unwrap()[0].is_live, "an older process ends no newer one");
     store.leave_host("a", "3").unwrap();
     assert!(!store.hosts().unwrap()[0].is_live);
-    assert_eq!(enter(&report("2", "copy", 0)), HostSeat::Held, "the home was moved");
+    assert_eq!(enter(&report("2", "copy", 0)), HostClaim::Held, "the home was moved");
     add(&*store, 1);
     claim(&*store, "a/2").unwrap();
     let leases = store.held_leases().unwrap();

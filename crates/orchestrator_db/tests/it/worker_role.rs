@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orchestrator_db::{
     About, Amount, BottleState, BottleStep, BudgetLimit, BudgetScope, DbError, Delivery,
-    ForgeState, HostReport, HostSeat, PostgresOptions, RunReservation, Store, UserActionRecord,
+    ForgeState, HostClaim, HostReport, PostgresOptions, RunReservation, Store, UserActionRecord,
     WorkClaim, WorkItem, WorkState, WorkStep, Writer, open_postgres, worker_role_sql,
 };
 use postgres::{Client, NoTls};
@@ -43,7 +43,7 @@ impl Logins {
         let address = self.address(login);
         let store =
             open_postgres(&PostgresOptions { address, password: None, ca_file: None }).unwrap();
-        assert_eq!(store.report_host(&report(host), LEASE).unwrap(), HostSeat::Held);
+        assert_eq!(store.report_host(&report(host), LEASE).unwrap(), HostClaim::Held);
         store
     }
 
@@ -201,19 +201,25 @@ fn budgets_are_summed_over_the_workers_of_all_logins() {
     assert!(matches!(claim, WorkClaim::Refused(_)), "40 + 40 + 40 of 100: {claim:?}");
 }
 
-#[test]
-fn a_thief_with_the_password_of_a_worker_sees_and_changes_nothing_of_another_one() {
-    let Some(logins) = logins() else { return };
-    let store = &*logins.worker("w1", "a");
+/// Two workers: the first one has issue 1, and issue 2 is queued. The second one's password is stolen.
+fn theft() -> Option<(Logins, WorkItem)> {
+    let logins = logins()?;
+    let store = logins.worker("w1", "a");
     logins.worker("w2", "b");
     add(&*logins.owner, 1);
-    let work = claim_next(store, "a");
-    make_bottle(store, "a", &work);
+    let work = claim_next(&*store, "a");
+    make_bottle(&*store, "a", &work);
     logins
         .owner
         .insert_deliveries(&[stop_of(1, "d-1", "gitea"), stop_of(9, "d-2", "gitea")])
         .unwrap();
     add(&*logins.owner, 2);
+    Some((logins, work))
+}
+
+#[test]
+fn a_thief_with_the_password_of_a_worker_sees_nothing_of_another_one() {
+    let Some((logins, _)) = theft() else { return };
     let mut thief = logins.thief("w2");
     for table in ["forge_state", "delivery", "user_action", "work_event", "spending", "past_fence"]
     {
@@ -230,6 +236,12 @@ fn a_thief_with_the_password_of_a_worker_sees_and_changes_nothing_of_another_one
     assert_eq!(seen, [2], "only what can be claimed");
     let hosts: i64 = thief.query_one("SELECT count(*) FROM host", &[]).unwrap().get(0);
     assert_eq!(hosts, 1, "its own");
+}
+
+#[test]
+fn a_thief_with_the_password_of_a_worker_changes_nothing_of_another_one() {
+    let Some((logins, work)) = theft() else { return };
+    let mut thief = logins.thief("w2");
     let mut denied = |sql: &str, words: &str| {
         let error = thief.batch_execute(sql).expect_err(sql);
         let text = error.as_db_error().map(|it| it.message().to_owned()).unwrap_or_default();

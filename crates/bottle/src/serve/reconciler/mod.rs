@@ -48,7 +48,7 @@ use self::queue::{TaskResult, WorkQueue};
 use self::status::{StatusBoard, StatusResult};
 use self::stop::{BusyWork, StopRequest};
 use self::worker::{Job, JobResult};
-use super::host_seat::{leave_host, name_is_taken, new_holder, report_host};
+use super::host_report::{leave_host, name_is_taken, new_holder, report_host};
 use super::repos::agent_labels;
 use super::settings::ServeSettings;
 use super::turn::{end_earlier_turns, end_turn, hold_turn};
@@ -113,7 +113,7 @@ pub(crate) struct Reconciler {
     end: Option<Failure>,
 }
 
-/// What the reconciler acts on.
+/// Something that the reconciler acts on.
 enum Event {
     /// A delivery was stored here, or another process has stored something.
     Arrived,

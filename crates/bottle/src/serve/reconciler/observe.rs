@@ -506,7 +506,7 @@ pub(super) fn find_bottle(
     Ok(slug.and_then(|slug| Bottle::open(&service.home, &slug).ok()))
 }
 
-/// What another host has stored of the bottle of a work item.
+/// The summary that another host has stored of the bottle of a work item.
 pub(super) fn find_summary(
     service: &Service,
     work: &WorkItem,

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use model::exit::BottleExit;
-use orchestrator_db::{HostReport, HostSeat};
+use orchestrator_db::{HostClaim, HostReport};
 
 use super::Service;
 use crate::exit::{Failure, OrGeneral};
@@ -47,8 +47,8 @@ pub(super) fn report_host(
         disk_free_bytes: host::file::free_space(&service.home.root).ok(),
     };
     Ok(match service.store.report_host(&report, lease).or_general()? {
-        HostSeat::Held => Ok(()),
-        HostSeat::Taken { process, until } => {
+        HostClaim::Held => Ok(()),
+        HostClaim::Taken { process, until } => {
             let id = service.home.host_id.display();
             let text = format!(
                 "another home has the name {} in the database, and its process {process} is alive until {until}",
