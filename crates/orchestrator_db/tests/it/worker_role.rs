@@ -100,6 +100,7 @@ fn make_bottle(store: &dyn Store, host: &str, work: &WorkItem) -> String {
         pr_number: None,
         status: BottleState::Running,
         last_checkin_at: host::clock::now(),
+        saved: None,
     };
     let writer = Writer { host, claim: Some(work.fence) };
     store.add_forge_state(&row, writer).unwrap();
