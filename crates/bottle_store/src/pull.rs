@@ -56,14 +56,15 @@ impl BottleStore {
         self.prove_key()?;
         let PullOptions { id, folder, .. } = request;
         let place = id.folder();
-        let head = self.raise(&request, &place, None)?;
+        let head = self.raise(&place, request.slug, request.claim, None)?;
         let draft = draft_of(folder)?;
         let unpacked = self.unpack_newest(&place, &head, &draft, request.owners, note);
         let done = unpacked.map_err(E::from).and_then(|(name, manifest, damage)| {
             let generation = manifest.generation;
             if damage.is_some() {
                 // The next freeze follows what was unpacked, and trusts nothing that is there.
-                self.raise(&request, &place, Some((&name, generation)))?;
+                let to = Some((name.as_str(), generation));
+                self.raise(&place, request.slug, request.claim, to)?;
             }
             let rewrites = damage.is_some();
             let manifest_name = Some(name.clone());
@@ -88,14 +89,25 @@ impl BottleStore {
         done
     }
 
-    /// Raises the head to a claim, so that an older one does not move it any more; with a manifest, moves it there.
+    /// Raises the head of a bottle to a claim, so that an older one does not move it any more.
+    pub fn raise_head(
+        &self,
+        id: &BottleId,
+        slug: &str,
+        claim: Option<BottleClaim>,
+    ) -> Result<HeadState, BottleStoreError> {
+        self.prove_key()?;
+        self.raise(&id.folder(), slug, claim, None)
+    }
+
+    /// Raises the head to a claim; with a manifest, moves it there.
     fn raise(
         &self,
-        request: &PullOptions<'_>,
         place: &str,
+        slug: &str,
+        claim: Option<BottleClaim>,
         to: Option<(&str, u64)>,
     ) -> Result<HeadState, BottleStoreError> {
-        let PullOptions { slug, claim, .. } = *request;
         loop {
             let (head, version) =
                 self.load_head(place)?.ok_or_else(|| self.missing(&format!("{place}head")))?;

@@ -173,6 +173,7 @@ impl<'a> IssueRows<'a> {
     }
 
     /// Stores where the newest state of the bottle is in the store of bottles.
+    #[cfg(feature = "postgres")]
     pub(crate) fn note_saved(&self, key: &IssueKey, slug: &str, name: &str) -> Result<(), Failure> {
         let host = self.host()?;
         let writer = Writer { host: &host, claim: self.claim()? };
@@ -180,6 +181,7 @@ impl<'a> IssueRows<'a> {
     }
 
     /// Makes this host the one that has the bottle.
+    #[cfg(feature = "postgres")]
     pub(crate) fn move_here(&self, key: &IssueKey, slug: &str) -> Result<(), Failure> {
         let host = self.host()?;
         let writer = Writer { host: &host, claim: self.claim()? };
@@ -187,6 +189,7 @@ impl<'a> IssueRows<'a> {
     }
 
     /// Says what the claim waits for; nothing for a person, who sees it.
+    #[cfg(feature = "postgres")]
     pub(crate) fn tell(&self, key: &IssueKey, reason: &str) -> Result<(), Failure> {
         match self.claim()? {
             Some(fence) => self.written(self.store()?.tell_work(key, fence, reason)),

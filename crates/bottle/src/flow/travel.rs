@@ -103,7 +103,7 @@ pub(crate) fn names_elsewhere(
 pub(crate) async fn save_by_hand(context: RunContext<'_>, slug: &str) -> Result<(), Failure> {
     let Some(frozen) = FrozenBottle::find(context, slug)? else { return Ok(()) };
     let lock = frozen.bottle.take(LOCK_LIMIT).await?;
-    let saved = frozen.save_once(context);
+    let saved = frozen.save_once(context, None);
     drop(lock);
     match saved {
         Err(error) if error.is_transient() => {
@@ -124,8 +124,9 @@ pub(crate) fn save_claimed(context: RunContext<'_>, slug: &str) -> Result<(), Fa
     let lock = crate::commands::block_on(frozen.bottle.take(LOCK_LIMIT))?;
     let mut pause = FIRST_PAUSE;
     let saved = loop {
-        context.rows.check_lease()?;
-        match frozen.save_once(context) {
+        // A claim that is lost moves no head, and says so here.
+        let claim = context.rows.claim()?;
+        match frozen.save_once(context, claim) {
             Err(error) if error.is_transient() => {
                 let chain = model::error_chain(&error);
                 tracing::warn!(slug, error = chain, "the bottle is not in the store yet");
@@ -180,9 +181,12 @@ impl FrozenBottle {
         Ok(is_ours.then_some(Self { store, bottle, record, id }))
     }
 
-    fn save_once(&self, context: RunContext<'_>) -> Result<SavedBottle, BottleStoreError> {
-        // Without a claim the lease is lost, which the next check of it says.
-        let claim = context.rows.claim().ok().flatten().map(claim_of);
+    fn save_once(
+        &self,
+        context: RunContext<'_>,
+        claim: Option<Fence>,
+    ) -> Result<SavedBottle, BottleStoreError> {
+        let claim = claim.map(claim_of);
         let host = context.rows.host().unwrap_or_default();
         let request = SaveRequest {
             id: &self.id,
@@ -241,7 +245,8 @@ pub(crate) fn bring_here(
     place: &BottlePlace,
     source: &Path,
 ) -> Result<(), Failure> {
-    if *place == BottlePlace::Stored {
+    // A folder that is of the newest state is used, unless its old host saves another one in this moment.
+    if *place == BottlePlace::Stored || !is_still_newest(context, row)? {
         let damage = fetch(context, row, source)?;
         host::failpoint::hit("fetched");
         context.rows.move_here(&row.key, &row.slug)?;
@@ -263,6 +268,17 @@ pub(crate) fn bring_here(
         return Ok(());
     }
     context.rows.move_here(&row.key, &row.slug)
+}
+
+/// Raises the head of a bottle to the claim, so that its old host does not move it any more; true if it is of the folder here.
+fn is_still_newest(context: RunContext<'_>, row: &ForgeState) -> Result<bool, Failure> {
+    let saved = row.saved.as_ref().and_then(|saved| SavedName::parse(&saved.name));
+    let id = saved.and_then(|saved| BottleId::parse(saved.bottle));
+    let (Some(store), Some(id)) = (open_bottle_store(context.home)?, id) else { return Ok(false) };
+    let claim = context.rows.claim()?.map(claim_of);
+    let head = store.raise_head(&id, &row.slug, claim).map_err(failure_of)?;
+    let mark = saved_mark(&context.home.bottles.join(&row.slug))?.unwrap_or_default();
+    Ok(mark.manifest.as_deref() == Some(head.manifest.as_str()))
 }
 
 /// Fetches a bottle, and returns what was damaged.

@@ -72,6 +72,11 @@ impl Fleet {
 
     /// Starts the other host, whose agent plays this script.
     fn start_other(&self, script: &str) -> OtherHost {
+        self.start_other_to_die_at("", script)
+    }
+
+    /// The same, and it dies at this moment.
+    fn start_other_to_die_at(&self, moment: &str, script: &str) -> OtherHost {
         let scene = &self.serving.scene;
         let home = scene.person.hermetic.work().join("other-home");
         let manifests = home.join(".bot-bottle/agents");
@@ -83,7 +88,11 @@ impl Fleet {
         }
         std::fs::write(manifests.join("worker-script.txt"), script).expect("written");
         let config = config_path(scene);
-        let env = [("HOME", home.to_str().expect("a path")), ("BOTTLEWORKS_CONFIG", &config)];
+        let env = [
+            ("HOME", home.to_str().expect("a path")),
+            ("BOTTLEWORKS_CONFIG", &config),
+            ("BOTTLEWORKS_FAILPOINT", moment),
+        ];
         let (child, address) = launch(scene, &env);
         OtherHost { child, address, home }
     }
@@ -241,4 +250,29 @@ fn a_host_that_makes_room_fetches_what_it_needs_again() {
     assert!(bottle.join("harness-state/found").exists(), "it had all that was in it");
     fleet.wait("frozen");
     assert_eq!(fleet.serving.pulls(), 1);
+}
+
+#[test]
+fn a_host_that_dies_with_a_fetched_bottle_leaves_it_to_the_one_that_has_the_same_state() {
+    for moment in ["fetched", "created"] {
+        let Some(mut fleet) = Fleet::start(None) else { return };
+        fleet.serving.label();
+        fleet.wait("frozen");
+        let first = fleet.host();
+        fleet.serving.kill();
+        let mut other = fleet.start_other_to_die_at(moment, DONE);
+        fleet.say(other.address, "Please go on.");
+        wait_for("its death", || other.child.try_wait().expect("a status"));
+        let has_moved = fleet.host() == other.id();
+        assert_eq!(has_moved, moment == "created", "{moment}");
+        fleet.serving.scene.person.script(&format!("{FIND}{COMMIT}{DONE}"));
+        fleet.serving.restart();
+        wait_until("a second state", || fleet.saved().contains("/00000002-"));
+        fleet.wait("frozen");
+        assert_eq!((fleet.host(), fleet.serving.pulls()), (first, 1), "{moment}");
+        let bottle = fleet.serving.scene.person.bottle(SLUG);
+        assert!(bottle.join("harness-state/found").exists(), "{moment}");
+        let cellar = std::fs::read_dir(fleet.serving.scene.person.home().join("cellar"));
+        assert_eq!(cellar.expect("bottles").count(), 1, "its own folder was used: {moment}");
+    }
 }

@@ -61,6 +61,21 @@ fn an_older_claim_does_not_move_the_head() {
 }
 
 #[test]
+fn a_head_that_is_raised_is_moved_by_no_older_claim() {
+    let scene = Scene::new();
+    let folder = scene.bottle("one");
+    let saved = scene.save(&folder, claim(5)).unwrap();
+    let raised = scene.store.raise_head(&scene.id, "coder-issue-7", claim(6)).unwrap();
+    assert_eq!((raised.manifest, raised.claim), (saved.manifest, claim(6).unwrap()));
+    write(&folder, "workspace/late", b"late");
+    for older in [claim(5), claim(4)] {
+        let error = scene.save(&folder, older).unwrap_err();
+        assert!(matches!(error, BottleStoreError::Overtaken { .. }), "{error}");
+        scene.store.raise_head(&scene.id, "coder-issue-7", older).unwrap_err();
+    }
+}
+
+#[test]
 fn a_folder_that_is_older_than_the_head_is_not_saved_over_it() {
     let scene = Scene::new();
     let folder = scene.bottle("one");
