@@ -1,6 +1,8 @@
 -- What the login of a worker may see and write: views of a schema of their own, under the names of the tables, so that the same
 -- statements work there. On the tables themselves such a login has no rights. A view shows the rows of the login's own hosts;
 -- the triggers refuse every write that a worker never makes. `bot-bottle fleet role` prints the grants.
+-- What is left of one whose tables were dropped goes.
+DROP SCHEMA IF EXISTS bot_bottle_worker CASCADE;
 CREATE SCHEMA bot_bottle_worker;
 
 CREATE VIEW bot_bottle_worker.host WITH (security_barrier) AS

@@ -375,6 +375,7 @@ fn schema_of_case() {
       cost_usd (number or null, optional): Known cost of all its runs, in dollars.
       created_at (string): When it began.
       destroy_at (string or null, optional): When its bottle is destroyed.
+      host (string or null, optional): The host that has its bottle, if that is another one.
       issue (IssueSummary or null, optional): -
       not_before (string or null, optional): When it continues, while it waits.
       orchestrated (boolean): Whether the orchestrator manages it; a bottle that was started by hand is ended by hand.
