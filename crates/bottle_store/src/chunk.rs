@@ -5,10 +5,16 @@ use std::io::{self, Write};
 use fastcdc::v2020::FastCDC;
 
 /// Sizes of a chunk: least, average and most.
-const LEAST: usize = 256 << 10;
+const LEAST: usize = 512 << 10;
 const AVERAGE: usize = 1 << 20;
 pub(crate) const CHUNK_MAX: usize = 4 << 20;
-const BUFFER: usize = 4 * CHUNK_MAX;
+const BUFFER: usize = 2 * CHUNK_MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StreamEnd {
+    Ahead,
+    Reached,
+}
 
 /// A sink that hands on a stream in chunks.
 pub(crate) struct ChunkWriter<F> {
@@ -23,17 +29,20 @@ impl<F: FnMut(&[u8]) -> io::Result<()>> ChunkWriter<F> {
 
     /// Hands on what is left.
     pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.cut(0)
+        self.cut(StreamEnd::Reached)
     }
 
-    /// Cuts while more than `rest` bytes are there.
-    fn cut(&mut self, rest: usize) -> io::Result<()> {
+    /// Cuts what is there. Where a chunk ends that reaches to the end of the buffer, only the bytes after it can tell.
+    fn cut(&mut self, end: StreamEnd) -> io::Result<()> {
         let cutter = FastCDC::new(&self.buffer, LEAST, AVERAGE, CHUNK_MAX);
         let mut at = 0;
-        while self.buffer.len() - at > rest {
-            let (_, end) = cutter.cut(at, self.buffer.len() - at);
-            (self.sink)(&self.buffer[at..end])?;
-            at = end;
+        while at < self.buffer.len() {
+            let (_, to) = cutter.cut(at, self.buffer.len() - at);
+            if to == self.buffer.len() && end == StreamEnd::Ahead {
+                break;
+            }
+            (self.sink)(&self.buffer[at..to])?;
+            at = to;
         }
         self.buffer.drain(..at);
         Ok(())
@@ -45,8 +54,7 @@ impl<F: FnMut(&[u8]) -> io::Result<()>> Write for ChunkWriter<F> {
         let taken = bytes.len().min(BUFFER - self.buffer.len());
         self.buffer.extend_from_slice(&bytes[..taken]);
         if self.buffer.len() == BUFFER {
-            // Where a chunk ends depends on the bytes after it, up to its largest size.
-            self.cut(CHUNK_MAX)?;
+            self.cut(StreamEnd::Ahead)?;
         }
         Ok(taken)
     }
