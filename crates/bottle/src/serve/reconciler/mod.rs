@@ -13,6 +13,7 @@
 //! - `lease` renews leases, and takes over those that have expired
 //! - `stop` stops it when a person asks for that
 //! - `worker` runs or removes one bottle
+//! - `removal` which host removes it
 //! - `record` writes down how a worker ended
 //! - `status` says on each issue how far its work is
 
@@ -23,6 +24,7 @@ mod observe;
 mod order;
 mod queue;
 mod record;
+mod removal;
 mod status;
 mod stop;
 #[cfg(test)]
@@ -36,9 +38,7 @@ use std::time::Duration;
 use host::signal::Cancel;
 use jiff::civil::Date;
 use model::exit::BottleExit;
-use orchestrator_db::{
-    BottleState, DbError, HostRow, IssueKey, WorkItem, WorkNote, WorkState, WorkStep,
-};
+use orchestrator_db::{BottleState, DbError, IssueKey, WorkNote, WorkState, WorkStep};
 use shell::Ui;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -59,7 +59,6 @@ use crate::flow::attestation::sign_statements;
 use crate::flow::end::Loss;
 use crate::flow::lease::{Lease, LeaseHolder, LeaseLoss};
 use crate::flow::store_upkeep::spawn_upkeep;
-use crate::rules::bottle_place::BottlePlace;
 
 /// Pause before the first retry; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -506,36 +505,6 @@ impl Reconciler {
             }
         }
         Ok(())
-    }
-
-    /// True if the bottle of an item is here, or was until it was removed. What never had one is for the server that has the
-    /// turn.
-    fn is_ours_to_destroy(&self, work: &WorkItem) -> Result<bool, Failure> {
-        Ok(match self.place_of(&work.key)? {
-            Some(BottlePlace::Elsewhere { .. }) => false,
-            Some(BottlePlace::Here | BottlePlace::HalfMade | BottlePlace::Missing) => true,
-            Some(BottlePlace::Cached | BottlePlace::Stored) => self.is_left_to_us(&work.key)?,
-            None => {
-                let removed = self.service.store.forge_state(&work.key).or_general()?;
-                match removed.and_then(|row| row.host) {
-                    Some(host) => host == self.holder.host,
-                    None => self.board.is_some(),
-                }
-            }
-        })
-    }
-
-    /// True if a bottle in the store is this host's to remove: it is the one that the row names, or it has the turn and that one
-    /// no longer reports itself.
-    fn is_left_to_us(&self, key: &IssueKey) -> Result<bool, Failure> {
-        let store = &self.service.store;
-        let row = store.forge_state(key).or_general()?;
-        let Some(host) = row.and_then(|row| row.host) else { return Ok(true) };
-        if host == self.holder.host {
-            return Ok(true);
-        }
-        let is_live = |it: &HostRow| it.report.name == host && it.is_live;
-        Ok(self.board.is_some() && !store.hosts().or_general()?.iter().any(is_live))
     }
 
     /// Cleans up in this home; with the turn, enqueues every item and looks for issues whose webhook was lost. Forges answer

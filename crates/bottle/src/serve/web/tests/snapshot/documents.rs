@@ -443,8 +443,7 @@ async fn numbers_for_a_collector() {
 #[tokio::test]
 async fn counts_for_a_collector() {
     let text = Stage::open().furnished().get("/metrics").await.text;
-    let (_, text) = text.split_once("# HELP bot_bottle_webhooks_total").expect("counters");
-    insta::assert_snapshot!(format!("# HELP bot_bottle_webhooks_total{text}"), @r#"
+    insta::assert_snapshot!(metrics_between(&text, "webhooks_total", "forge_calls_total"), @r#"
     # HELP bot_bottle_webhooks_total Webhooks, by result.
     # TYPE bot_bottle_webhooks_total counter
     bot_bottle_webhooks_total{result="accepted"} 0
@@ -481,6 +480,13 @@ async fn counts_for_a_collector() {
     bot_bottle_leases_lost_total{how="expired"} 0
     bot_bottle_leases_lost_total{how="refused-by-database"} 0
     bot_bottle_leases_lost_total{how="refused-by-forge"} 0
+    "#);
+}
+
+#[tokio::test]
+async fn counts_of_the_process_for_a_collector() {
+    let text = Stage::open().furnished().get("/metrics").await.text;
+    insta::assert_snapshot!(metrics_between(&text, "forge_calls_total", "none"), @r#"
     # HELP bot_bottle_forge_calls_total Requests to forges, each attempt, by result; those of sidecars are not among them.
     # TYPE bot_bottle_forge_calls_total counter
     bot_bottle_forge_calls_total{result="ok"} 0
@@ -525,4 +531,12 @@ async fn counts_for_a_collector() {
     bot_bottle_claim_wait_seconds_sum 0
     bot_bottle_claim_wait_seconds_count 0
     "#);
+}
+
+/// The text from one metric up to another one, or to the end.
+fn metrics_between(text: &str, first: &str, other: &str) -> String {
+    let start = format!("# HELP bot_bottle_{first}");
+    let (_, rest) = text.split_once(&start).expect("the metric");
+    let rest = rest.split(&format!("# HELP bot_bottle_{other}")).next().unwrap_or_default();
+    format!("{start}{rest}")
 }
