@@ -17,10 +17,10 @@ const DATABASE: &str = "bottles";
 const LEASE: &str = "lease_secs = 3\n";
 
 /// Leaves what only its folder has: an ignored file, one that is not committed, and the agent's own.
-const LEAVE: &str = "[[step]]\nrun = \"echo '*.o' > .gitignore && git add -A && git commit -qm ignore && echo built > a.o && echo draft > draft.txt && echo said > /harness-state/said\"\n";
+pub(crate) const LEAVE: &str = "[[step]]\nrun = \"echo '*.o' > .gitignore && git add -A && git commit -qm ignore && echo built > a.o && echo draft > draft.txt && echo said > /harness-state/said\"\n";
 
 /// Finds all of that, or fails.
-const FIND: &str = "[[step]]\nrun = \"test \\\"$(cat a.o)\\\" = built && test \\\"$(cat draft.txt)\\\" = draft && test \\\"$(cat /harness-state/said)\\\" = said && echo found > /harness-state/found && git status --porcelain > /harness-state/status\"\n";
+pub(crate) const FIND: &str = "[[step]]\nrun = \"test \\\"$(cat a.o)\\\" = built && test \\\"$(cat draft.txt)\\\" = draft && test \\\"$(cat /harness-state/said)\\\" = said && echo found > /harness-state/found && git status --porcelain > /harness-state/status\"\n";
 
 /// A fleet of two hosts: a database, a store in a folder, and a scene.
 struct Fleet {
@@ -129,19 +129,21 @@ fn config_path(scene: &Scene) -> String {
 }
 
 fn configure(scene: &Scene, server: &PostgresServer, store: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-
     let path = PathBuf::from(config_path(scene));
     std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    let lines = store_settings(scene, store);
+    let text = format!("[fleet]\ndatabase = \"{}\"\n{lines}", server.address(DATABASE));
+    std::fs::write(path, text).expect("written");
+}
+
+/// Settings of a fleet with a store in a folder.
+pub(crate) fn store_settings(scene: &Scene, store: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt;
+
     let key = scene.person.hermetic.work().join("fleet-key");
     std::fs::write(&key, "5e".repeat(32)).expect("written");
     std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).expect("private");
-    let text = format!(
-        "[fleet]\ndatabase = \"{}\"\nbottles = \"file://{}\"\nbottles_key_file = {key:?}\n",
-        server.address(DATABASE),
-        store.display()
-    );
-    std::fs::write(path, text).expect("written");
+    format!("bottles = \"file://{}\"\nbottles_key_file = {key:?}\n", store.display())
 }
 
 #[test]

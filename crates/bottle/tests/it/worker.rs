@@ -13,6 +13,7 @@ use crate::chaos::{GATE, SELDOM};
 use crate::fleet::{DATABASE, other_home, scene, shared_config, wait};
 use crate::serving::{Serving, config_path};
 use crate::support::{COMMIT, DONE, SLUG, Scene};
+use crate::travel::{FIND, LEAVE, store_settings};
 
 /// A lease that ends soon.
 const SHORT: &str = "sweep_secs = 3600\nlease_secs = 3\n";
@@ -25,13 +26,28 @@ struct Fleet {
 
 impl Fleet {
     fn start(script: &str, more: &str) -> Option<Self> {
+        Self::start_with(script, more, |_scene| String::new())
+    }
+
+    /// The same with a store of bottles.
+    fn start_with_store(script: &str, more: &str) -> Option<Self> {
+        Self::start_with(script, more, |scene| {
+            let store = scene.person.hermetic.work().join("store");
+            std::fs::create_dir_all(&store).expect("a folder");
+            store_settings(scene, &store)
+        })
+    }
+
+    /// The same with more settings of the fleet.
+    fn start_with(script: &str, more: &str, settings: impl Fn(&Scene) -> String) -> Option<Self> {
         let server = PostgresServer::start()?;
         server.create_database(DATABASE);
         let scene = scene(&server)?;
         scene.person.script(script);
         let config = shared_config(&scene);
         let text = std::fs::read_to_string(&config).expect("a configuration");
-        std::fs::write(&config, format!("{text}run_bottles = false\n")).expect("written");
+        std::fs::write(&config, format!("{text}run_bottles = false\n{}", settings(&scene)))
+            .expect("written");
         let serving = Serving::start(scene, more);
         Some(Self { serving, server })
     }
@@ -239,6 +255,36 @@ fn a_worker_with_a_login_of_its_own_does_an_issue_from_end_to_end() {
     fleet.scene().forge.merge_pull(pull);
     fleet.serving.tell("pull_request_merged-closed", Room::Pull, pull);
     wait_until("the end of its folder", || !worker.bottle().join("workspace").exists());
+    assert!(!fleet.log().contains("permission denied"), "{}", fleet.log());
+}
+
+/// Two logins that see nothing of each other but what the store of bottles hands on.
+#[test]
+fn a_bottle_of_a_worker_that_is_gone_goes_on_at_another_one_with_its_own_login() {
+    let script = format!("{COMMIT}{LEAVE}{DONE}");
+    let Some(fleet) = Fleet::start_with_store(&script, SELDOM) else { return };
+    let mut first = Worker::start_with_login(&fleet, "w1");
+    fleet.serving.label();
+    fleet.wait("frozen");
+    let saved = || fleet.sql("SELECT coalesce(saved, '') FROM forge_state");
+    let host = || fleet.sql("SELECT host FROM forge_state");
+    assert!(saved().contains("/00000001-"), "{}\n{}", saved(), fleet.log());
+    assert_eq!(host(), first.host_id());
+    first.kill();
+    fleet.scene().person.script(&format!("{FIND}{COMMIT}{DONE}"));
+    let second = Worker::start_with_login(&fleet, "w2");
+    fleet.comment("Please go on.");
+    wait_until("the other worker", || host() == second.host_id());
+    wait_until("a second state", || saved().contains("/00000002-"));
+    fleet.wait("frozen");
+    assert!(second.bottle().join("harness-state/found").exists(), "{}", fleet.log());
+    assert_eq!((fleet.serving.pulls(), fleet.claims().as_str()), (1, "2"));
+    assert_eq!(fleet.fence_at_forge(), fleet.sql("SELECT fence FROM work"), "the newest claim");
+    let pull: u64 = fleet.sql("SELECT pr_number FROM forge_state").parse().expect("a number");
+    fleet.scene().forge.merge_pull(pull);
+    fleet.serving.tell("pull_request_merged-closed", Room::Pull, pull);
+    fleet.wait("destroyed");
+    wait_until("the end of its folder", || !second.bottle().join("workspace").exists());
     assert!(!fleet.log().contains("permission denied"), "{}", fleet.log());
 }
 
