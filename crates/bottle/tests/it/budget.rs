@@ -43,7 +43,7 @@ fn open_gate(serving: &Serving) {
     std::fs::remove_file(kit(&serving.scene.person).join("gate")).expect("the gate");
 }
 
-fn get(serving: &Serving, path: &str) -> String {
+pub(crate) fn get(serving: &Serving, path: &str) -> String {
     let mut stream = TcpStream::connect(serving.address).expect("a connection");
     let host = serving.address;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");

@@ -5,15 +5,24 @@ use std::path::Path;
 use testkit::hermetic::Hermetic;
 use testkit::part::missing;
 
-/// Systemd's own word on the unit, with the program where it is here.
 #[test]
-fn the_unit_is_what_systemd_takes_for_a_unit() {
+fn the_unit_of_the_server_is_what_systemd_takes_for_a_unit() {
+    verify_unit("bot-bottle.service", "serve");
+}
+
+#[test]
+fn the_unit_of_a_worker_is_what_systemd_takes_for_a_unit() {
+    verify_unit("bot-bottle-worker.service", "worker");
+}
+
+/// Systemd's own word on a unit, with the program where it is here.
+fn verify_unit(name: &str, command: &str) {
     let hermetic = Hermetic::new();
-    let unit =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/systemd/bot-bottle.service");
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/systemd").join(name);
     let text = std::fs::read_to_string(unit).expect("the unit");
+    assert!(text.contains(&format!("bot-bottle {command} --config")), "{text}");
     let text = text.replace("%h/.local/bin/bot-bottle", env!("CARGO_BIN_EXE_bot-bottle"));
-    let path = hermetic.root().join("bot-bottle.service");
+    let path = hermetic.root().join(name);
     std::fs::write(&path, text).expect("written");
     let mut command = hermetic.command("systemd-analyze");
     command.args(["--user", "--man=no", "verify"]).arg(&path);

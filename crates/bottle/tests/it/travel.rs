@@ -9,6 +9,7 @@ use testkit::fake_forge::hooks::{Hook, SECRET};
 use testkit::postgresql::PostgresServer;
 use testkit::wait::{wait_for, wait_until};
 
+use crate::budget::get;
 use crate::chaos::SELDOM;
 use crate::serving::{Serving, launch};
 use crate::support::{COMMIT, DONE, SLUG, Scene};
@@ -153,6 +154,9 @@ fn a_bottle_of_a_host_that_is_gone_is_resumed_on_another_one_with_all_that_was_i
     fleet.wait("frozen");
     let (saved, first) = (fleet.saved(), fleet.host());
     assert!(saved.contains("/00000001-"), "{saved}");
+    let shown = get(&fleet.serving, &format!("/api/v1/bottles/{SLUG}"));
+    assert!(shown.contains("\"saved_at\":"), "{shown}");
+    assert!(get(&fleet.serving, &format!("/bottles/{SLUG}")).contains(">saved<"));
     fleet.serving.kill();
     let other = fleet.start_other(&format!("{FIND}{COMMIT}{DONE}"));
     fleet.say(other.address, "Please go on.");

@@ -28,6 +28,7 @@ pages! {
     blocks_on_bot_bottle_run: "docs/bot-bottle.md";
     blocks_on_cron_run: "docs/cron.md";
     blocks_on_serve_run: "docs/serve.md";
+    blocks_on_a_fleet_run: "docs/fleet.md";
     blocks_on_the_page_run: "docs/page.md";
     blocks_on_provenance_run: "docs/provenance.md";
     blocks_on_support_run: "docs/support.md";
@@ -172,6 +173,7 @@ fn blocks_that_are_not_run_are_listed_with_their_reason() {
     docs/bot-bottle.md: export FORGE_GITEA_API=https://git.example/api/v1 FORGE_OWNER=me FORGE_REPO=app FORGE_ISSUE_NUMBER=317: needs a Gitea server and a token; serve.md does the same with a folder as the forge
     docs/bot-bottle.md: bot-bottle hook install me/app --url https://bottles.example: needs a forge and its token
     docs/cron.md: systemctl --user daemon-reload: needs a systemd of the user
+    docs/fleet.md: systemctl --user daemon-reload: needs a systemd of the user
     docs/forklift.md: forklift agents install claude: needs the network and a key; the tutorial does the same with a scripted agent
     docs/how-to/docker.md: forklift image build: needs a container engine and the network
     docs/how-to/docker.md: make dist: needs a container engine and the network

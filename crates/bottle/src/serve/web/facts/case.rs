@@ -41,6 +41,10 @@ pub(crate) struct Case {
     /// The host that has its bottle, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
+    /// When its newest state came into the store of bottles, where there is one. What was done since is on its host alone.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) saved_at: Option<Timestamp>,
     /// The sandbox, once there is a bottle.
     pub(crate) backend: Option<String>,
     /// When it began.
@@ -319,6 +323,10 @@ fn case_of_work(
             .filter(|state| state.status != BottleState::Destroyed)
             .and_then(|state| state.host.clone())
             .filter(|host| *host != web.service.host),
+        saved_at: state
+            .filter(|state| state.status != BottleState::Destroyed)
+            .and_then(|state| state.saved.as_ref())
+            .map(|saved| saved.at),
         backend: record.map(|record| record.backend.to_string()),
         created_at: work.created_at,
         updated_at: work.updated_at,

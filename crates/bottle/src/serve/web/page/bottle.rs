@@ -129,6 +129,7 @@ fn render(
                 (fact("for", &html! { code { (line(record.base_branch.as_str())) } }))
                 @if let Some(backend) = &case.backend { (fact("sandbox", &html! { (backend) })) }
                 (fact("began", &ago(case.created_at, now)))
+                @if let Some(at) = case.saved_at { (fact("saved", &ago(at, now))) }
                 (fact("as JSON", &html! { a href={ "/api/v1/bottles/" (slug) } { "bottle" } }))
             }
         }

@@ -384,6 +384,7 @@ fn schema_of_case() {
       question (string or null, optional): The question of the agent, while it waits for a person.
       reason (string): Reason for the status, for people.
       runs (list of string): Its runs, oldest first.
+      saved_at (string or null, optional): When its newest state came into the store of bottles, where there is one. What was done since is on its host alone.
       slug (string or null, optional): Its bottle, once there is one.
       status (CaseStatus): Its status.
       updated_at (string): Time of its last change.
