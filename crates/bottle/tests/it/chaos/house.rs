@@ -162,8 +162,11 @@ fn row_26_a_database_of_an_older_version_is_brought_up_to_date_in_the_middle_of_
     for table in TABLES_SINCE_1 {
         database.execute_batch(&format!("DROP TABLE {table};")).expect("a table");
     }
-    let columns = "ALTER TABLE forge_state DROP COLUMN host; PRAGMA user_version = 1;";
-    database.execute_batch(columns).expect("as it was before");
+    for column in ["host", "saved", "saved_at", "summary"] {
+        let sql = format!("ALTER TABLE forge_state DROP COLUMN {column};");
+        database.execute_batch(&sql).expect("a column");
+    }
+    database.execute_batch("PRAGMA user_version = 1;").expect("as it was before");
     drop(database);
     let serving = Serving::start(scene, SELDOM);
     serving.label();
