@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use base64ct::{Base64, Encoding};
 use serde_json::{Value, json};
 use testkit::part::missing;
+use testkit::postgresql::PostgresServer;
 use testkit::repo::Repo;
 use testkit::wait::wait_for;
 
@@ -401,6 +402,37 @@ fn a_member_stops_the_box_by_a_comment_and_others_do_not() {
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
     assert_eq!((live.runs(), live.pulls().len()), (1, 0));
+}
+
+/// The fence is a ref that no page of the server shows, and it moves with the branch.
+#[test]
+fn with_a_shared_database_the_server_holds_the_fence_of_the_issue() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(mut live) = Live::new() else { return };
+    postgres.create_database("bottles");
+    let config = live.person.hermetic.home().join(".config/bottleworks/config.toml");
+    std::fs::create_dir_all(config.parent().expect("a folder")).expect("made");
+    let text = format!("[fleet]\ndatabase = \"{}\"\n", postgres.address("bottles"));
+    std::fs::write(&config, text).expect("written");
+    live.person.script(&format!("{COMMIT}{DONE}"));
+    live.serve("");
+    live.open_issue(&["bot-bottle:worker"]);
+    wait_for("the pull request", || (live.pulls().len() == 1).then_some(()));
+    let state = || postgres.sql_in("bottles", "SELECT state FROM work");
+    wait_for("its freeze", || (state() == "frozen").then_some(()));
+    live.repo.git(&["fetch", "--quiet", "origin", "refs/bottleworks/fence/1:refs/fence"]);
+    let fence = live.repo.git(&["cat-file", "blob", "refs/fence"]);
+    let claim = postgres.sql_in("bottles", "SELECT fence FROM work");
+    assert!(fence.starts_with(&format!("claim {claim} ")), "{fence}: {claim}");
+    let branches = live.read("/branches");
+    assert!(!branches.to_string().contains("fence"), "{branches}");
+    // An older claim is refused by the server itself.
+    let tip = live.repo.git(&["rev-parse", "main"]);
+    let lease = format!("--force-with-lease=refs/bottleworks/fence/1:{}", tip.trim());
+    let branch = format!("main:refs/heads/bot-bottle/{SLUG}-late");
+    let late = ["push", "--atomic", &lease, "origin", "main:refs/bottleworks/fence/1", &branch];
+    assert!(live.repo.try_git(&late).is_err());
+    assert!(!live.read("/branches").to_string().contains("-late"));
 }
 
 #[test]
