@@ -22,6 +22,12 @@ pub enum TlsError {
     GaveUp,
 }
 
+/// Gives libraries that set up TLS by themselves the cryptography of this program; without one they fail.
+pub fn install_cryptography() {
+    // A second call changes nothing.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}
+
 /// Loads the trust store: the system's authorities, or the well-known ones where the system has none, and the
 /// certificates of `ca_file`. Reads files, so it must not run on a thread that others wait for.
 pub async fn load_client_config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, TlsError> {

@@ -27,9 +27,16 @@ pub(crate) fn start(settings: &ServeSettings, home: &Home) {
     });
     let log = tracing_subscriber::registry().with(layer);
     #[cfg(feature = "otlp")]
-    let log = log.with(settings.otlp_url.as_deref().and_then(super::otlp::layer));
+    let (log, failed) = match settings.otlp_url.as_deref().map(super::otlp::layer).transpose() {
+        Ok(layer) => (log.with(layer), None),
+        Err(error) => (log.with(None), Some(error)),
+    };
     // A second start in one process changes nothing; there is one log.
     drop(tracing::subscriber::set_global_default(log));
+    #[cfg(feature = "otlp")]
+    if let Some(error) = failed {
+        tracing::warn!(error = model::error_chain(&error), "no spans are sent to the collector");
+    }
 }
 
 /// Secrets to redact. An unreadable file is reported where it is needed.
