@@ -126,10 +126,10 @@ impl Browser {
         list.iter().filter(severe).map(|entry| entry["message"].to_string()).collect()
     }
 
+    /// Waits for it: a page may have its address before it has its parts.
     fn find(&self, selector: &str) -> String {
         let query = json!({ "using": "css selector", "value": selector });
-        let answer = self.post("/element", &query);
-        answer[ELEMENT].as_str().unwrap_or_else(|| panic!("no {selector}: {answer}")).to_owned()
+        wait_for(selector, || self.post("/element", &query)[ELEMENT].as_str().map(str::to_owned))
     }
 
     fn devtools(&self, command: &str, params: &Value) -> Value {
