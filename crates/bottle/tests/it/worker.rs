@@ -288,6 +288,23 @@ fn a_bottle_of_a_worker_that_is_gone_goes_on_at_another_one_with_its_own_login()
     assert!(!fleet.log().contains("permission denied"), "{}", fleet.log());
 }
 
+/// Every host could fetch the bottle; the one that has it removes it.
+#[test]
+fn of_hosts_with_one_store_one_forgets_a_bottle() {
+    let Some(fleet) = Fleet::start_with_store(&format!("{COMMIT}{DONE}"), SELDOM) else { return };
+    let workers = ["w1", "w2"].map(|name| Worker::start(&fleet, name));
+    fleet.serving.label();
+    fleet.wait("frozen");
+    let host = fleet.sql("SELECT host FROM forge_state");
+    let own = workers.iter().find(|it| it.host_id() == host).expect("the one that ran it");
+    fleet.comment("/forget");
+    fleet.wait("destroyed");
+    wait_until("the end of its folder", || !own.bottle().join("workspace").exists());
+    let ended = "SELECT count(*) FROM work_event WHERE state = 'destroyed'";
+    assert_eq!(fleet.sql(ended), "1", "{}", fleet.log());
+    assert_eq!(fleet.sql("SELECT host FROM forge_state"), host);
+}
+
 #[test]
 fn a_stop_and_a_resume_reach_the_worker_that_has_the_box() {
     let Some(fleet) = Fleet::start(&gated(), SELDOM) else { return };

@@ -116,7 +116,7 @@ impl Reconciler {
         }
         let changes_bottle = ["model", "approve", "destroy"].contains(&delivery.event.as_str());
         Ok(match self.place_of(key)? {
-            Some(place) if changes_bottle => !matches!(place, BottlePlace::Elsewhere { .. }),
+            Some(place) if changes_bottle => self.has_bottle(key, &place)?,
             Some(_) | None => has_turn,
         })
     }

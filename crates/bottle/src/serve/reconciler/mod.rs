@@ -13,7 +13,7 @@
 //! - `lease` renews leases, and takes over those that have expired
 //! - `stop` stops it when a person asks for that
 //! - `worker` runs or removes one bottle
-//! - `removal` which host removes it
+//! - `removal` which host changes or removes a bottle
 //! - `record` writes down how a worker ended
 //! - `status` says on each issue how far its work is
 

@@ -1,4 +1,4 @@
-//! The host that removes a bottle when its time is over.
+//! The host that changes or removes a bottle.
 
 use orchestrator_db::{HostRow, IssueKey, WorkItem};
 
@@ -11,9 +11,7 @@ impl Reconciler {
     /// turn.
     pub(super) fn is_ours_to_destroy(&self, work: &WorkItem) -> Result<bool, Failure> {
         Ok(match self.place_of(&work.key)? {
-            Some(BottlePlace::Elsewhere { .. }) => false,
-            Some(BottlePlace::Here | BottlePlace::HalfMade | BottlePlace::Missing) => true,
-            Some(BottlePlace::Cached | BottlePlace::Stored) => self.is_left_to_us(&work.key)?,
+            Some(place) => self.has_bottle(&work.key, &place)?,
             None => {
                 let removed = self.service.store.forge_state(&work.key).or_general()?;
                 match removed.and_then(|row| row.host) {
@@ -24,7 +22,16 @@ impl Reconciler {
         })
     }
 
-    /// True if a bottle in the store is this host's to remove: it is the one that the row names, or it has the turn and that one
+    /// True if a bottle at this place is this host's to change. Of the hosts that could all fetch one from the store, one is.
+    pub(super) fn has_bottle(&self, key: &IssueKey, place: &BottlePlace) -> Result<bool, Failure> {
+        Ok(match place {
+            BottlePlace::Elsewhere { .. } => false,
+            BottlePlace::Here | BottlePlace::HalfMade | BottlePlace::Missing => true,
+            BottlePlace::Cached | BottlePlace::Stored => self.is_left_to_us(key)?,
+        })
+    }
+
+    /// True if a bottle in the store is this host's: it is the one that the row names, or it has the turn and that one
     /// no longer reports itself.
     fn is_left_to_us(&self, key: &IssueKey) -> Result<bool, Failure> {
         let store = &self.service.store;
