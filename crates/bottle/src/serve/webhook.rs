@@ -16,6 +16,7 @@ use orchestrator_db::{About, DbError, Delivery, DeliveryInsert, ForgeState, Issu
 use web_base::header::header_text;
 
 use super::Service;
+use super::repos::{Repo, Repos};
 use super::vitals::VitalCounter;
 use crate::flow::bottle::{Bottle, BottleState};
 
@@ -61,15 +62,15 @@ async fn answer(service: &Arc<Service>, source: &str, request: Request<Body>) ->
     let header = |name: &str| header_text(&head.headers, name);
     // Repositories may share a secret; it authenticates deliveries for exactly these.
     let is_signed = |secret: &Secret| kind.verify_delivery(header, &bytes, secret.expose());
-    let mut repos = service.repos();
+    let repos = service.repos();
+    let later;
+    let mut authenticated = signers(&repos, kind, is_signed);
     // The secret of a new webhook may not be read yet, and forges send nothing again.
-    if !repos.secrets(kind).any(|(_, secret)| is_signed(secret))
-        && service.config.wait_for_change(&service.home, SECRET_LIMIT).await
+    if authenticated.is_empty() && service.config.wait_for_change(&service.home, SECRET_LIMIT).await
     {
-        repos = service.repos();
+        later = service.repos();
+        authenticated = signers(&later, kind, is_signed);
     }
-    let matching = repos.secrets(kind).filter(|(_, secret)| is_signed(secret));
-    let authenticated: Vec<_> = matching.map(|(repo, _)| repo).collect();
     if authenticated.is_empty() {
         tracing::warn!(source = kind.word(), "refused a webhook with a wrong signature");
         return refuse(StatusCode::UNAUTHORIZED, "the signature is wrong");
@@ -113,6 +114,12 @@ async fn answer(service: &Arc<Service>, source: &str, request: Request<Body>) ->
         handled_at: None,
     };
     store(service, &delivery, subjects).await
+}
+
+/// Repositories of a kind of forge with a secret that signed a delivery.
+fn signers(repos: &Repos, kind: ForgeKind, is_signed: impl Fn(&Secret) -> bool) -> Vec<&Repo> {
+    let matching = repos.secrets(kind).filter(|(_, secret)| is_signed(secret));
+    matching.map(|(repo, _)| repo).collect()
 }
 
 /// Stores a delivery once for each of its subjects. Only the first one has its id alone.
