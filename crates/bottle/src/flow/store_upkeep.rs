@@ -1,6 +1,7 @@
 //! Upkeep of the store of bottles and of the folders beside it: freezes that a store kept waiting are saved, what no head
 //! needs is removed there, and what rested longest is removed here.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use bottle_store::{BottleId, BottleStore, CollectOptions, Collected, FolderMark};
 use host::lock::{FileLock, LockKind};
 use host::signal::Cancel;
-use orchestrator_db::{BottleState, ForgeState, Store};
+use orchestrator_db::{BottleState, ForgeState, IssueKey, Store};
 use shell::Ui;
 
 use super::bottle::{Bottle, Record};
@@ -123,14 +124,14 @@ fn collect(
 
 /// Saves bottles of this host that a person froze while the store was down.
 fn save_rest(home: &Home, store: &dyn Store, host: &str) -> Result<(), Failure> {
-    let works = store.works().or_general()?;
+    let held = store.works().or_general()?.into_iter().filter(|work| work.state.is_held());
+    let held: BTreeSet<IssueKey> = held.map(|work| work.key).collect();
     for row in store.forge_states().or_general()? {
         let is_ours = row.host.as_deref().is_none_or(|other| other == host);
-        let is_held = works.iter().any(|work| work.key == row.key && work.state.is_held());
-        if !is_ours || is_held || row.status == BottleState::Destroyed {
+        if !is_ours || held.contains(&row.key) || row.status == BottleState::Destroyed {
             continue;
         }
-        let Some(mark) = mark_of(home, &row)? else { continue };
+        let Some((_, mark)) = frozen_here(home, &row)? else { continue };
         if !mark.is_trimmed && (mark.is_changed || mark.manifest.is_none()) {
             let (ui, cancel) = (Ui::log(&row.slug), Cancel::new());
             let (rows, transient) = (IssueRows::by_hand(home), TransientFailure::Close);
@@ -145,15 +146,15 @@ fn save_rest(home: &Home, store: &dyn Store, host: &str) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The mark of a frozen bottle's folder; `None` if it is not here, or not frozen.
-fn mark_of(home: &Home, row: &ForgeState) -> Result<Option<FolderMark>, Failure> {
+/// A frozen bottle with the mark of its folder; `None` if it is not here, or not frozen.
+fn frozen_here(home: &Home, row: &ForgeState) -> Result<Option<(Bottle, FolderMark)>, Failure> {
     let Ok((bottle, record)) = Bottle::open(home, &row.slug) else { return Ok(None) };
     let is_same = record.forge.as_ref().is_some_and(|env| issue_key(env) == row.key);
     if !is_same || record.state != BottleState::Frozen {
         return Ok(None);
     }
     let mark = FolderMark::load(bottle.path()).map_err(failure_of)?;
-    Ok(Some(mark.unwrap_or_default()))
+    Ok(Some((bottle, mark.unwrap_or_default())))
 }
 
 /// A frozen bottle whose files may go from this disk.
@@ -168,8 +169,8 @@ fn trim(home: &Home, store: &dyn Store, bottles: &BottleStore) -> Result<(), Fai
     let Some(limit) = fleet_of(home)?.and_then(|fleet| fleet.bottles_max_gb) else { return Ok(()) };
     let mut resting = Vec::new();
     for row in store.forge_states().or_general()? {
-        let Some(mark) = mark_of(home, &row)?.filter(|mark| !mark.is_trimmed) else { continue };
-        let Ok((bottle, _)) = Bottle::open(home, &row.slug) else { continue };
+        let whole = frozen_here(home, &row)?.filter(|(_, mark)| !mark.is_trimmed);
+        let Some((bottle, mark)) = whole else { continue };
         let trees = [bottle.workspace(), bottle.harness_state()];
         let sizes = trees.iter().filter(|tree| tree.exists());
         let sizes = sizes.map(|tree| host::file::tree_size(tree, ENTRIES_MAX).map(|it| it.bytes));
