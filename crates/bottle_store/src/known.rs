@@ -14,7 +14,7 @@ use crate::rules::manifest::Manifest;
 /// Folder in a bottle's folder; it stays behind when the bottle travels.
 const FOLDER: &str = "saved";
 
-/// Which state of its bottle a folder has.
+/// State of its bottle that a folder has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderMark {
     /// The manifest that it was saved as or pulled from.

@@ -71,7 +71,7 @@ fn options_of(fleet: &FleetEntry) -> Result<StoreOptions, Failure> {
     })
 }
 
-/// Which state in the store a folder is of.
+/// State in the store that a folder is of.
 pub(crate) fn saved_mark(folder: &Path) -> Result<Option<SavedMark>, Failure> {
     let mark = FolderMark::load(folder).map_err(failure_of)?;
     Ok(mark.map(|mark| {

@@ -25,7 +25,7 @@ pub(crate) enum FolderState {
     },
 }
 
-/// Which state in the store of bottles a folder is of.
+/// State in the store of bottles that a folder is of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SavedMark {
     /// The manifest that it was saved as or fetched from.

@@ -1,4 +1,4 @@
-//! Which names and modes an archive may have. Pure.
+//! Names and modes that an archive may have. Pure.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! Which chunks are garbage. Pure.
+//! Rule for chunks that are garbage. Pure.
 //!
 //! A chunk is named by its content and by the epoch, about a day, in which it was put. A freeze uses the chunks of the head that
 //! it follows, and those of the epoch in which it began, and is over before a whole epoch has passed. So nothing that a freeze

@@ -72,7 +72,7 @@ pub struct HeadState {
 
 pub(crate) const HEAD_VERSION: u32 = 1;
 
-/// Somebody who wants to move a head.
+/// Process or person that wants to move a head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HeadMover<'a> {
     /// `None` for a person who works by hand, under whichever claim the head has.

@@ -160,7 +160,7 @@ pub(super) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes.div_ceil(8)).flat_map(|_| next().to_le_bytes()).take(bytes).collect()
 }
 
-/// What two trees have to have in common, by path: kind and mode, time, content or target, number of names, and bytes on disk
+/// Facts that two trees have in common, by path: kind and mode, time, content or target, number of names, and bytes on disk
 /// where it has holes.
 pub(super) fn picture(folder: &Path) -> BTreeMap<Vec<u8>, String> {
     let mut found = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is pulled is what was saved.
+//! A bottle that is pulled is the one that was saved.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};

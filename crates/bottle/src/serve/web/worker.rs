@@ -1,4 +1,4 @@
-//! What a worker shows, on this machine alone: that it lives, and its metrics.
+//! Health and metrics of a worker, for this machine alone.
 
 use std::sync::Arc;
 
