@@ -166,7 +166,7 @@ fn hosts(web: &Web, loaded: &ServicePage, now: Timestamp) -> Markup {
     }
 }
 
-/// What a host has reported of itself.
+/// Last report of a host.
 fn report_facts(HostRow { report, seen_at, is_live }: &HostRow, now: Timestamp) -> Markup {
     html! {
         @if *is_live {
